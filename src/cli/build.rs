@@ -11,12 +11,13 @@ use serde::Serialize;
 use super::arguments::Jobs;
 use super::document::{Document, Documented};
 use super::error::explain;
-use super::expiry::Ended;
+use super::expiry::{self, Dated, Ended};
 use super::output::{Colour, exit_code, line, stdout_paint};
 use super::verdict::{self, Changes};
-use super::{Error, Printer, Result, complete, generations};
+use super::{Error, Printer, Result, complete, generations, unchanged};
 use crate::base::digest::{DrvId, ObjectId};
 use crate::base::event::Event;
+use crate::base::fs::looks;
 use crate::base::hint::{Hint, chain};
 use crate::engine::builders::BuildError;
 use crate::engine::exec::{self, BuildContext, Building, Done, ExecError, Options, Outcome, Recheck};
@@ -189,9 +190,29 @@ pub(super) fn build_or_fail(env: Env<'_>, targets: Vec<String>, jobs: usize) -> 
     }
 }
 
+impl BuildRequest {
+    /// Whether this is the build that is remembered: of the cluster, and of nothing else.
+    fn is_usual(&self) -> bool {
+        let Self { targets, jobs: _, keep_going: _, check, no_link, building } = self;
+        let whole = targets.is_empty() || *targets == ["cluster"];
+        whole && !check && !no_link && *building == Building::Everything
+    }
+}
+
 pub(super) fn build(env: Env<'_>, request: &BuildRequest) -> Result<BuildReport> {
-    let workspace = Workspace::load(env, Missing::Make)?;
-    workspace.warn_beyond_tables(env)?;
+    if request.is_usual()
+        && let Some(report) = unchanged::recall(env)
+    {
+        return Ok(report);
+    }
+    let attempt = unchanged::Attempt::begin(env.events);
+    let env = Env { events: &attempt, ..env };
+    let (workspace, looks) = looks::recorded(|| -> Result<Workspace> {
+        let workspace = Workspace::load(env, Missing::Make)?;
+        workspace.warn_beyond_tables(env)?;
+        Ok(workspace)
+    });
+    let workspace = workspace?;
     let targets = workspace.select(&request.targets)?;
     let session = workspace.session(env)?;
     let context = workspace.context(env, &session);
@@ -231,16 +252,24 @@ pub(super) fn build(env: Env<'_>, request: &BuildRequest) -> Result<BuildReport>
         }
         kept => kept?,
     };
-    let ended = super::expiry::warn(env, &workspace, session.store(), &outcome.done)?;
+    let dated = Dated::of(&workspace, session.store(), &outcome.done)?;
+    let said = attempt.said();
+    let ended = expiry::warn(env, &dated);
+    let held = unchanged::held(&workspace, &outcome);
     let disabled_checks = workspace.cluster.disabled_checks.clone();
-    Ok(BuildReport {
+    let report = BuildReport {
         generation,
         changes,
         check,
         disabled_checks,
         ended,
         ..report(context, &targets, outcome)
-    })
+    };
+    if request.is_usual() {
+        let found = unchanged::Found { looks, said, held, dated, report: &report };
+        let _ = unchanged::remember(env, &attempt, &workspace, &session, found); // else it costs time
+    }
+    Ok(report)
 }
 
 fn report(context: BuildContext<'_>, targets: &[NodeIndex], outcome: Outcome) -> BuildReport {

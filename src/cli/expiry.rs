@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::process::ExitCode;
 
 use schemars::JsonSchema;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use time::{Duration, OffsetDateTime};
 
 use super::adoption::{Adoption, adoptions};
@@ -18,7 +18,7 @@ use crate::base::digest::ObjectId;
 use crate::base::event::Event;
 use crate::base::fs;
 use crate::base::pki::Certificate;
-use crate::base::time::rfc3339;
+use crate::base::time::{numbers, rfc3339};
 use crate::engine::exec::Done;
 use crate::engine::recipe::NodeIndex;
 use crate::engine::store::Store;
@@ -201,13 +201,10 @@ pub(super) struct Dates {
 
 /// The first dates of what was just built or found.
 pub(super) fn dates(workspace: &Workspace, store: &Store, done: &BTreeMap<NodeIndex, Done>) -> Result<Dates> {
-    let now = this_second();
-    let outputs = outputs(workspace, done);
-    let adoptions = adoptions(store, &outputs, workspace.hand_over()?, now)?;
-    let rows = rows(store, &outputs, now)?;
+    let Dated { certificates, handed_over } = Dated::of(workspace, store, done)?;
     Ok(Dates {
-        boots_until: rows.first().map(|first| (rfc3339(boots_until(first)), first.name.clone())),
-        adopted_until: adoptions.first().map(|first| first.adopted_until.clone()),
+        boots_until: certificates.first().map(|first| (rfc3339(first.ends - BOOT), first.name.clone())),
+        adopted_until: handed_over.first().map(|first| rfc3339(first.until)),
     })
 }
 
@@ -220,41 +217,80 @@ pub(super) struct Ended {
     pub beyond_joining: bool,
 }
 
-/// Warns if a set that was just built or found is about to expire or not valid yet.
-pub(super) fn warn(
-    env: Env<'_>,
-    workspace: &Workspace,
-    store: &Store,
-    done: &BTreeMap<NodeIndex, Done>,
-) -> Result<Ended> {
+/// Everything of a set that has a date, the soonest first.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Dated {
+    certificates: Vec<DatedCertificate>,
+    handed_over: Vec<DatedAuthority>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+struct DatedCertificate {
+    name: String,
+    #[serde(with = "numbers")]
+    begins: OffsetDateTime,
+    #[serde(with = "numbers")]
+    ends: OffsetDateTime,
+}
+
+/// A Secret with an authority, and until when operators adopt it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+struct DatedAuthority {
+    object: String,
+    #[serde(with = "numbers")]
+    until: OffsetDateTime,
+}
+
+impl Dated {
+    /// The dates of what was just built or found.
+    pub(super) fn of(
+        workspace: &Workspace,
+        store: &Store,
+        done: &BTreeMap<NodeIndex, Done>,
+    ) -> Result<Self> {
+        // What is left does not matter here.
+        let now = OffsetDateTime::UNIX_EPOCH;
+        let outputs = outputs(workspace, done);
+        let handed_over = adoptions(store, &outputs, workspace.hand_over()?, now)?;
+        let certificates = rows(store, &outputs, now)?;
+        let dated = |row: Row| DatedCertificate { name: row.name, begins: row.begins, ends: row.ends };
+        let authority = |one: Adoption| DatedAuthority { object: one.object, until: one.until };
+        Ok(Self {
+            certificates: certificates.into_iter().map(dated).collect(),
+            handed_over: handed_over.into_iter().map(authority).collect(),
+        })
+    }
+}
+
+/// Warns if a set is about to expire or not valid yet.
+pub(super) fn warn(env: Env<'_>, dated: &Dated) -> Ended {
     let now = this_second();
-    let outputs = outputs(workspace, done);
-    warn_of_age(env, &adoptions(store, &outputs, workspace.hand_over()?, now)?, now);
-    let rows = rows(store, &outputs, now)?;
-    let Some(first) = rows.first() else { return Ok(Ended::default()) };
-    let until = boots_until(first);
+    warn_of_age(env, &dated.handed_over, now);
+    let rows = &dated.certificates;
+    let Some(first) = rows.first() else { return Ended::default() };
+    let until = first.ends - BOOT;
     let booted_until = (until < now).then(|| rfc3339(until));
     let warn = |text| env.events.emit(Event::Warning { text });
     // Those for joining end first, and nodes that have joined need none: they must not hide the end of another.
-    let (ended, valid): (Vec<&Row>, Vec<&Row>) = rows.iter().partition(|row| row.ends <= now);
+    let (ended, valid): (Vec<_>, Vec<_>) = rows.iter().partition(|row| row.ends <= now);
     if let Some(first) = ended.first() {
-        warn(format!("{} expired at {}: run `tinderbox renew`", named(&ended), first.not_after));
+        warn(format!("{} expired at {}: run `tinderbox renew`", named(&ended), rfc3339(first.ends)));
     }
     if let Some(next) = valid.first().filter(|next| next.ends - now < SOON) {
         let left = (next.ends - now).whole_hours();
-        let (name, at) = (&next.name, &next.not_after);
+        let (name, at) = (&next.name, rfc3339(next.ends));
         warn(format!("the certificate `{name}` expires in {left} h, at {at}: run `tinderbox renew`"));
     }
     if let Some(early) = rows.iter().find(|row| row.begins > now) {
-        let (name, at) = (&early.name, &early.not_before);
+        let (name, at) = (&early.name, rfc3339(early.begins));
         warn(format!("the certificate `{name}` is not valid before {at}: is the clock right?"));
     }
     let beyond_joining = ended.iter().any(|row| row.ends - row.begins > JOINING);
-    Ok(Ended { booted_until, beyond_joining })
+    Ended { booted_until, beyond_joining }
 }
 
 /// The first of these certificates, and how many more there are.
-fn named(rows: &[&Row]) -> String {
+fn named(rows: &[&DatedCertificate]) -> String {
     let first = rows.first().map_or("", |row| row.name.as_str());
     match rows.len() {
         0 | 1 => format!("the certificate `{first}`"),
@@ -268,14 +304,14 @@ fn boots_until(first: &Row) -> OffsetDateTime {
 }
 
 /// Warns if operators would replace the authorities, should it boot now.
-fn warn_of_age(env: Env<'_>, handed_over: &[Adoption], now: OffsetDateTime) {
-    let late: Vec<&Adoption> = handed_over.iter().filter(|one| one.until - now < BOOT).collect();
+fn warn_of_age(env: Env<'_>, handed_over: &[DatedAuthority], now: OffsetDateTime) {
+    let late: Vec<_> = handed_over.iter().filter(|one| one.until - now < BOOT).collect();
     let Some(first) = late.first() else { return };
     let names: Vec<&str> = late.iter().filter_map(|one| one.object.rsplit('/').next()).collect();
     let text = format!(
         "operators will replace what they are handed ({}), because they adopt it only until {}; run `tinderbox renew` before the boot",
         names.join(", "),
-        first.adopted_until
+        rfc3339(first.until)
     );
     env.events.emit(Event::Warning { text });
 }

@@ -14,6 +14,7 @@
 //! | `error` | errors of verbs, for people and as an exit code |
 //! | `artifact`, `node_entries` | a built derivation, and a node's entries in it |
 //! | `complete` | what shells complete |
+//! | `unchanged` | what a build says if nothing changed |
 //! | `adoption` | until when operators adopt the handed-over authorities |
 //! | `fleet` | many clusters at once |
 //! | `about` | what a file, object or artifact is for |
@@ -68,6 +69,7 @@ mod show;
 mod store;
 mod table;
 mod targets;
+mod unchanged;
 mod verdict;
 mod why;
 

@@ -47,12 +47,14 @@ pub(crate) enum Stop<T> {
 impl Dir {
     /// Opens a directory. Links are followed: this path is ours.
     pub(crate) fn open(path: &Path) -> Result<Self> {
+        super::looks::spoil();
         let fd = rustix::fs::openat(CWD, path, LIST.difference(OFlags::NOFOLLOW), Mode::empty());
         Ok(Self { fd: fd.at("open", path)?, path: path.to_owned() })
     }
 
     /// Opens a directory that is not a link.
     pub(super) fn open_itself(path: &Path) -> Result<Self> {
+        super::looks::spoil();
         let fd = rustix::fs::openat(CWD, path, LIST, Mode::empty()).at("open", path)?;
         Ok(Self { fd, path: path.to_owned() })
     }

@@ -1,10 +1,11 @@
 //! Faults on purpose, for tests: the n-th write operation of this thread fails, alone or with everything after it.
 //!
 //! A failure with everything after it is what a crash leaves behind: nothing that was begun is cleaned up. In a program
-//! that is not a test, [`point`] is nothing.
+//! that is not a test, [`point`] only says that something is about to be written.
 
 #[cfg(not(test))]
 pub(super) fn point() -> std::io::Result<()> {
+    super::looks::spoil();
     Ok(())
 }
 
@@ -43,6 +44,7 @@ mod armed {
 
     /// An operation that changes something on disk.
     pub(in crate::base::fs) fn point() -> io::Result<()> {
+        super::super::looks::spoil();
         let Some((fault, left)) = ARMED.get() else { return Ok(()) };
         if left > 0 {
             ARMED.set(Some((fault, left - 1)));

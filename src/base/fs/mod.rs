@@ -6,6 +6,7 @@
 
 mod dir;
 pub(crate) mod fault;
+pub(crate) mod looks;
 mod remove;
 
 use std::fs::{File, OpenOptions, Permissions, TryLockError};
@@ -22,6 +23,7 @@ use rustix::fs::{AtFlags, CWD, Mode, OFlags, Timespec, Timestamps};
 
 use crate::base::cancel::{self, Cancel};
 use crate::base::hint::Hint;
+use looks::Question;
 
 /// A failed operation and its path.
 #[derive(Debug, thiserror::Error)]
@@ -100,6 +102,14 @@ pub(crate) fn read(path: &Path) -> Result<Vec<u8>> {
 /// Reads a whole file that has at most so many bytes. Skips the length query, which saves two system calls: most of our files
 /// are small.
 pub(crate) fn read_up_to(path: &Path, most: u64) -> Result<Vec<u8>> {
+    looks::noted(Question::Content, path, read_at_most(path, most), say_bytes)
+}
+
+fn say_bytes(bytes: &Vec<u8>, hasher: &mut blake3::Hasher) {
+    hasher.update(bytes);
+}
+
+fn read_at_most(path: &Path, most: u64) -> Result<Vec<u8>> {
     let mut bytes = Vec::with_capacity(4096);
     let file = open_as("read", path)?;
     file.take(most.saturating_add(1)).read_to_end(&mut bytes).at("read", path)?;
@@ -120,6 +130,7 @@ pub(crate) fn read_text(path: &Path) -> Result<String> {
 /// Opens a regular file or a directory. Anything else is refused: opening a named pipe waits for a writer, and reading
 /// a device may never end.
 pub(crate) fn open(path: &Path) -> Result<File> {
+    looks::spoil();
     open_as("open", path)
 }
 
@@ -132,12 +143,20 @@ fn open_as(action: &'static str, path: &Path) -> Result<File> {
 
 /// Opens whatever can be read, and may wait for it: for files that a user names, such as `/dev/stdin`.
 pub(crate) fn open_stream(path: &Path) -> Result<File> {
+    looks::spoil();
     File::open(path).at("open", path)
 }
 
 /// Reads a whole [`open_stream`].
 pub(crate) fn read_stream(path: &Path) -> Result<Vec<u8>> {
-    std::fs::read(path).at("read", path)
+    let read = std::fs::read(path).at("read", path);
+    match std::fs::metadata(path).is_ok_and(|found| found.is_file()) {
+        true => looks::noted(Question::Content, path, read, say_bytes),
+        false => {
+            looks::spoil();
+            read
+        }
+    }
 }
 
 /// Refuses an open file that is neither regular nor a directory.
@@ -155,6 +174,7 @@ fn only_regular(file: &File, path: &Path) -> Result<()> {
 
 /// Creates a file, or truncates an existing file.
 pub(crate) fn create_or_truncate(path: &Path) -> Result<File> {
+    looks::spoil();
     File::create(path).at("create", path)
 }
 
@@ -274,6 +294,7 @@ fn unnamed_until_complete(path: &Path, mode: u32, write: impl FnOnce(&mut File) 
 
 /// A file without a name, on the file system of `path`; none where that is not supported.
 fn create_unnamed(path: &Path, mode: u32) -> Result<Option<File>> {
+    looks::spoil();
     let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let flags = OFlags::TMPFILE | OFlags::RDWR | OFlags::CLOEXEC;
     match rustix::fs::open(parent, flags, Mode::from_raw_mode(mode & 0o700)) {
@@ -314,6 +335,7 @@ pub(crate) fn write_out(path: &Path, bytes: &[u8], mode: u32) -> Result<()> {
     if metadata(&real)?.is_file() {
         return replace(&real, bytes, mode);
     }
+    looks::spoil();
     let mut file = OpenOptions::new().write(true).open(&real).at("open", path)?;
     file.write_all(bytes).at("write", path)
 }
@@ -390,12 +412,15 @@ pub(crate) fn symlink(target: &Path, path: &Path) -> Result<()> {
 
 /// The target of a symbolic link.
 pub(crate) fn read_link(path: &Path) -> Result<PathBuf> {
-    std::fs::read_link(path).at("read", path)
+    looks::noted(Question::Target, path, std::fs::read_link(path).at("read", path), |target, hasher| {
+        looks::say_path(target, hasher);
+    })
 }
 
 /// Metadata without following links.
 pub(crate) fn metadata(path: &Path) -> Result<std::fs::Metadata> {
-    std::fs::symlink_metadata(path).at("access", path)
+    let found = std::fs::symlink_metadata(path).at("access", path);
+    looks::noted(Question::Metadata, path, found, looks::say_metadata)
 }
 
 /// Whether a path is a link to a file that not everybody may read.
@@ -405,7 +430,8 @@ pub(crate) fn is_link_to_private(path: &Path) -> Result<bool> {
 
 /// Metadata of what a link leads to, even if it has no name any more (`/proc/PID/fd`).
 pub(crate) fn followed(path: &Path) -> Option<std::fs::Metadata> {
-    std::fs::metadata(path).ok()
+    let found = std::fs::metadata(path).at("access", path);
+    looks::noted(Question::Followed, path, found, looks::say_metadata).ok()
 }
 
 /// Whether others than the owner may read or write the file; follows links.
@@ -424,18 +450,32 @@ pub(crate) fn exists(path: &Path) -> Result<bool> {
 
 /// The absolute path with all links resolved.
 pub(crate) fn canonical(path: &Path) -> Result<PathBuf> {
-    std::fs::canonicalize(path).at("find", path)
+    let found = std::fs::canonicalize(path).at("find", path);
+    looks::noted(Question::Canonical, path, found, |path, hasher| looks::say_path(path, hasher))
 }
 
 /// Names in a directory, sorted.
 pub(crate) fn list(path: &Path) -> Result<Vec<std::ffi::OsString>> {
-    let mut names = list_unsorted(path)?;
-    names.sort_unstable();
-    Ok(names)
+    let names = names_of(path).map(|mut names| {
+        names.sort_unstable();
+        names
+    });
+    looks::noted(Question::Names, path, names, |names, hasher| {
+        names.iter().for_each(|name| looks::say_path(Path::new(name), hasher));
+    })
 }
 
 /// Names in a directory, sorted, and whether each is a directory (not a link to one).
 pub(crate) fn list_kinds(path: &Path) -> Result<Vec<(std::ffi::OsString, bool)>> {
+    looks::noted(Question::Kinds, path, kinds_of(path), |names, hasher| {
+        for (name, is_dir) in names {
+            looks::say_path(Path::new(name), hasher);
+            hasher.update(&[u8::from(*is_dir)]);
+        }
+    })
+}
+
+fn kinds_of(path: &Path) -> Result<Vec<(std::ffi::OsString, bool)>> {
     let mut names = std::fs::read_dir(path)
         .at("list", path)?
         .map(|entry| entry.and_then(|entry| Ok((entry.file_name(), entry.file_type()?.is_dir()))))
@@ -443,6 +483,30 @@ pub(crate) fn list_kinds(path: &Path) -> Result<Vec<(std::ffi::OsString, bool)>>
         .at("list", path)?;
     names.sort_unstable();
     Ok(names)
+}
+
+/// Which file it is, and when it was last touched. No program can set that time: it changes with every write and every mode.
+pub(crate) fn stamp(found: &rustix::fs::Stat) -> [u8; 64] {
+    let numbers = [
+        found.st_dev,
+        found.st_ino,
+        u64::from(found.st_mode),
+        found.st_size as u64,
+        found.st_mtime as u64,
+        found.st_mtime_nsec as u64,
+        found.st_ctime as u64,
+        found.st_ctime_nsec as u64,
+    ];
+    let mut bytes = [0; 64];
+    for (at, number) in bytes.chunks_mut(8).zip(numbers) {
+        at.copy_from_slice(&number.to_le_bytes());
+    }
+    bytes
+}
+
+/// The stamp of the running program, even if its file was replaced meanwhile; none if the system does not say.
+pub(crate) fn own_stamp() -> Option<[u8; 64]> {
+    rustix::fs::stat("/proc/self/exe").ok().map(|found| stamp(&found))
 }
 
 /// Sets the mode of a file or directory; of a link, it fails.
@@ -470,6 +534,11 @@ const CANONICAL: Timestamps = Timestamps {
 
 /// Names in a directory, in the order in which the file system lists them.
 pub(crate) fn list_unsorted(path: &Path) -> Result<Vec<std::ffi::OsString>> {
+    looks::spoil();
+    names_of(path)
+}
+
+fn names_of(path: &Path) -> Result<Vec<std::ffi::OsString>> {
     let entries = std::fs::read_dir(path).at("list", path)?;
     entries.map(|entry| entry.map(|entry| entry.file_name())).collect::<io::Result<_>>().at("list", path)
 }
@@ -477,12 +546,14 @@ pub(crate) fn list_unsorted(path: &Path) -> Result<Vec<std::ffi::OsString>> {
 /// Writes to a file of the kernel, which must exist.
 pub(crate) fn write_setting(path: &Path, text: &str) -> Result<()> {
     use std::io::Write as _;
+    looks::spoil();
     let file = std::fs::OpenOptions::new().write(true).open(path);
     file.and_then(|mut file| file.write_all(text.as_bytes())).at("write", path)
 }
 
 /// Removes a directory that is empty.
 pub(crate) fn remove_empty_dir(path: &Path) -> Result<()> {
+    looks::spoil();
     std::fs::remove_dir(path).at("remove", path)
 }
 
@@ -526,15 +597,24 @@ pub(crate) fn hash_until(path: &Path, cancel: &AtomicBool) -> Result<sha2::Sha25
 
 /// Bytes that an unprivileged user can still write to the file system of `path`.
 pub(crate) fn available(path: &Path) -> Result<u64> {
+    looks::spoil();
     let found = rustix::fs::statvfs(path).at("access", path)?;
     Ok(found.f_bavail.saturating_mul(found.f_frsize))
 }
 
 /// Reads at most `limit` bytes from the start of a file.
 pub(crate) fn read_head(path: &Path, limit: usize) -> Result<Vec<u8>> {
-    let mut head = Vec::with_capacity(limit.min(8192));
-    open(path)?.take(limit as u64).read_to_end(&mut head).at("read", path)?;
-    Ok(head)
+    let read = || {
+        let mut head = Vec::with_capacity(limit.min(8192));
+        open_as("open", path)?.take(limit as u64).read_to_end(&mut head).at("read", path)?;
+        Ok(head)
+    };
+    let head = read();
+    if head.as_ref().is_ok_and(|head| head.len() >= limit) {
+        looks::spoil(); // there may be more, which nobody looked at
+        return head;
+    }
+    looks::noted(Question::Content, path, head, say_bytes)
 }
 
 #[cfg(test)]

@@ -5,7 +5,7 @@
 //! to `.tinderbox/foreign/`. It never deletes what tinderbox did not write, and follows no link.
 //!
 //! Not damage, because it cannot be told from what gc and users do, and nothing is lost that a build does not bring back:
-//! the absence of a realisation, a link, a log, a blob, a download, a lock, `state`, an old generation, or a whole root.
+//! the absence of a realisation, a link, a log, a blob, a download, a lock, a memo, `state`, an old generation, or a whole root.
 
 use std::ffi::OsStr;
 use std::os::unix::fs::MetadataExt as _;
@@ -99,6 +99,7 @@ fn root(name: &str) -> Option<Node> {
     let ours = place.len() == 8 && crate::base::digest::is_prefix(place);
     ours.then_some(Node::Dir(|name| match name {
         "directory" | "current" | "last.json" | "state" | "downloads" | "missing" => Some(Node::File),
+        "memo" => Some(Node::PrivateFile),
         "generations" => Some(Node::Dir(|name| {
             let number: u64 = name.strip_suffix(".json")?.parse().ok()?;
             (name == format!("{number}.json")).then_some(Node::File)

@@ -12,6 +12,7 @@ mod faults;
 mod gc;
 mod keys;
 mod layout;
+mod memo;
 mod objects;
 mod realisations;
 mod records;
@@ -29,6 +30,7 @@ use shared_sync::SharedSync;
 
 pub(crate) use downloads::{DownloadFile, DownloadLock};
 pub(crate) use gc::{GcOptions, GcPlan};
+pub(crate) use memo::{Evidence, Held, Moment};
 pub(crate) use objects::{Object, ObjectName};
 pub(crate) use realisations::{Output, Realisation, Substitution, Trace, TraceInput};
 pub(crate) use roots::{Generation, Named, Record, Roots};

@@ -247,8 +247,17 @@ impl Session {
 
     /// Replaces a small file atomically, without waiting for the disk.
     pub(super) fn put(&self, path: &Path, bytes: &[u8]) -> Result<()> {
+        self.put_as(path, bytes, 0o644)
+    }
+
+    /// The same for a file for its owner only.
+    pub(super) fn put_private(&self, path: &Path, bytes: &[u8]) -> Result<()> {
+        self.put_as(path, bytes, 0o600)
+    }
+
+    fn put_as(&self, path: &Path, bytes: &[u8], mode: u32) -> Result<()> {
         let temporary = self.fresh("put-")?;
-        fs::write_new(&temporary, bytes, 0o644)?;
+        fs::write_new(&temporary, bytes, mode)?;
         Ok(fs::rename(&temporary, path)?)
     }
 

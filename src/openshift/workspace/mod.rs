@@ -13,6 +13,7 @@
 //! boot_images    the node OS of a release, pinned
 //! fetch          the same, downloaded
 //! seed           cluster.seed and cluster.seed.age
+//! given          what decides a build and is in no file
 //! caches         caches of outputs, and the key that signs for them
 //! materials      what a closure has from outside, by digest
 //! store          the store that a directory builds into
@@ -29,6 +30,7 @@ mod directory;
 mod error;
 mod exposed;
 mod fetch;
+mod given;
 mod locate;
 mod lock;
 mod materials;
@@ -72,6 +74,7 @@ pub(crate) use directory::{CLUSTER, ClusterDir, INSTALL_CONFIG, InMemory, LOCK, 
 pub(crate) use error::{Result, WorkspaceError};
 pub(crate) use exposed::warn_of_tracked;
 pub(crate) use fetch::{BootImage, FetchedImage, PlannedDownload, fetch as fetch_boot_images};
+pub(crate) use given::given;
 pub(crate) use lock::{
     first as first_lock, lock_is_behind, parsed as parse_lock, pin_release, release_named, write_release,
 };
