@@ -254,7 +254,7 @@ pub(super) fn build(env: Env<'_>, request: &BuildRequest) -> Result<BuildReport>
     };
     let dated = Dated::of(&workspace, session.store(), &outcome.done)?;
     let said = attempt.said();
-    let ended = expiry::warn(env, &dated);
+    let ended = expiry::warn(env, &dated, workspace::this_second());
     let held = unchanged::held(&workspace, &outcome);
     let disabled_checks = workspace.cluster.disabled_checks.clone();
     let report = BuildReport {

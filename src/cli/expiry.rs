@@ -263,8 +263,7 @@ impl Dated {
 }
 
 /// Warns if a set is about to expire or not valid yet.
-pub(super) fn warn(env: Env<'_>, dated: &Dated) -> Ended {
-    let now = this_second();
+pub(super) fn warn(env: Env<'_>, dated: &Dated, now: OffsetDateTime) -> Ended {
     warn_of_age(env, &dated.handed_over, now);
     let rows = &dated.certificates;
     let Some(first) = rows.first() else { return Ended::default() };

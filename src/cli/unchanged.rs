@@ -94,7 +94,7 @@ pub(super) fn recall(env: Env<'_>) -> Option<BuildReport> {
     (result_of(&directory)? == report.targets.iter().find(|target| target.name == "cluster")?.path)
         .then_some(())?;
     memo.events().into_iter().for_each(|event| env.events.emit(event));
-    report.ended = expiry::warn(env, &memo.dated);
+    report.ended = expiry::warn(env, &memo.dated, workspace::this_second());
     Some(report)
 }
 

@@ -5,6 +5,7 @@
 //! | `session` | what every verb prints, and that no secret is ever printed |
 //! | `trust` | `graph --trust`: each entry of each bundle taken away, and exactly what fails without it |
 //! | `tweak` | an edit builds what names it, and nothing else; `why` says so |
+//! | `unchanged` | a build that found everything is remembered: it says the same again, and hides no change |
 //! | `identity` | the same files and seed give the same ids everywhere |
 //! | `recipes` | every mistake in a recipe is named with its place |
 //! | `store` | a damaged, full, read-only or foreign store: a clear error, and a way back |
@@ -111,4 +112,5 @@ mod shared_render;
 mod store;
 mod trust;
 mod tweak;
+mod unchanged;
 mod versions;
