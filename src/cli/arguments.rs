@@ -82,8 +82,13 @@ impl Global {
 /// (`--json`) stays one: without this, clap takes either both or neither.
 pub(super) fn with_explained_flag(
     given: impl IntoIterator<Item = OsString>,
-    program: &clap::Command,
+    program: impl FnOnce() -> clap::Command,
 ) -> Vec<OsString> {
+    let given: Vec<OsString> = given.into_iter().collect();
+    if given.iter().all(|one| one != "--explain") {
+        return given;
+    }
+    let program = program();
     let show = program.find_subcommand("show");
     let options = program.get_arguments().chain(show.into_iter().flat_map(clap::Command::get_arguments));
     let own: Vec<&str> = options.filter_map(clap::Arg::get_long).chain(["help"]).collect();

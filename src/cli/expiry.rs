@@ -243,11 +243,7 @@ struct DatedAuthority {
 
 impl Dated {
     /// The dates of what was just built or found.
-    pub(super) fn of(
-        workspace: &Workspace,
-        store: &Store,
-        done: &BTreeMap<NodeIndex, Done>,
-    ) -> Result<Self> {
+    pub(super) fn of(workspace: &Workspace, store: &Store, done: &BTreeMap<NodeIndex, Done>) -> Result<Self> {
         // What is left does not matter here.
         let now = OffsetDateTime::UNIX_EPOCH;
         let outputs = outputs(workspace, done);

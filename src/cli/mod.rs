@@ -211,7 +211,7 @@ pub fn main() -> ExitCode {
         return code;
     }
     clap_complete::CompleteEnv::with_factory(Args::command).complete();
-    let given = arguments::with_explained_flag(std::env::args_os(), &Args::command());
+    let given = arguments::with_explained_flag(std::env::args_os(), Args::command);
     let args = match Args::try_parse_from(given) {
         Ok(args) => args,
         Err(error) => {

@@ -73,8 +73,7 @@ impl Memo {
             Said::Notice(text) => Event::Notice { text: text.clone() },
             Said::Warning(text) => Event::Warning { text: text.clone() },
         });
-        let found =
-            self.held.iter().map(|held| Event::Cached { name: held.name.clone(), source: "store" });
+        let found = self.held.iter().map(|held| Event::Cached { name: held.name.clone(), source: "store" });
         let count = self.held.len();
         said.chain(found).chain([Event::Planned { total: count, cached: count }]).collect()
     }

@@ -190,9 +190,7 @@ mod tests {
             ("another generation is current", |_, roots, _| {
                 fs::replace(&roots.place().join("current"), b"2 x\n", 0o644).unwrap();
             }),
-            ("downloads", |_, roots, _| {
-                fs::write_new(&roots.place().join("downloads"), b"", 0o644).unwrap()
-            }),
+            ("downloads", |_, roots, _| fs::write_new(&roots.place().join("downloads"), b"", 0o644).unwrap()),
             ("the generation is gone", |_, roots, _| fs::remove_file(&roots.generation_path(1)).unwrap()),
         ];
         for (what, edit) in edits {
