@@ -121,9 +121,12 @@ impl Store {
     /// of another format: its README says which format it has, and so does the layout.
     pub fn open_damaged(root: &Path) -> Result<Self> {
         let error = match Self::open(root) {
-            Err(error @ (StoreError::Fs(_) | StoreError::NotAStore { .. } | StoreError::Format { .. })) => {
-                error
-            }
+            Err(
+                error @ (StoreError::Fs(_)
+                | StoreError::NotAStore { .. }
+                | StoreError::Linked { .. }
+                | StoreError::Format { .. }),
+            ) => error,
             done => return done,
         };
         let store = Self::at(&fs::canonical(root).map_err(|_| error)?);

@@ -53,6 +53,9 @@ const FORMAT_TEXT: &str = "1\n";
 
 const README: &str = include_str!("../../../store/README.md");
 
+/// Directories below `.tinderbox` that are made when they are needed.
+const LATER_PARTS: [&str; 6] = ["logs", "blobs", "blobs/sha256", "blobs/tmp", "downloads", "foreign"];
+
 /// Directories below `.tinderbox`, in order of creation.
 const PARTS: [&str; 7] = ["realisations", "manifests", "links", "keys", "locks", "tmp", "roots"];
 
@@ -74,6 +77,9 @@ pub enum StoreError {
     Tree(#[from] TreeError),
     #[error("`{}` is not a store", path.display())]
     NotAStore { path: PathBuf },
+    /// Whatever is below it would be written, and removed, elsewhere.
+    #[error("`{}` in the store is a link: a store has nothing of its own elsewhere", path.display())]
+    Linked { path: PathBuf },
     #[error("the store `{}` has format `{found}`, but this tinderbox supports format {FORMAT}", path.display())]
     Format {
         path: PathBuf,
@@ -141,6 +147,10 @@ impl Hint for StoreError {
             Self::Fs(error) => error.hint(),
             Self::Tree(error) => error.hint(),
             Self::Id(error) => error.hint(),
+            Self::Linked { .. } => Some(
+                "if the store is yours, `tinderbox store repair` sets the link aside; if it came with somebody else's files, remove it"
+                    .into(),
+            ),
             Self::NotAStore { .. } => Some(
                 "`tinderbox build` creates one; select another with `--store DIR` or TINDERBOX_STORE".into(),
             ),
@@ -188,7 +198,26 @@ impl Store {
             let found = format.trim().chars().take(20).collect();
             return Err(StoreError::Format { path: root.to_owned(), found });
         }
-        Ok(Self { root: fs::canonical(root)?, cancel: Cancel::default(), syncs: Arc::default() })
+        let store = Self { root: fs::canonical(root)?, cancel: Cancel::default(), syncs: Arc::default() };
+        store.refuse_links()?;
+        Ok(store)
+    }
+
+    /// Fails if a directory of the store's own is a link. A store may come with somebody else's cluster directory, and what is
+    /// old in `tmp` is removed.
+    fn refuse_links(&self) -> Result<()> {
+        let own = PARTS.into_iter().chain(LATER_PARTS).map(|part| self.part(part));
+        let roots = match fs::list_kinds(&self.part("roots")) {
+            Ok(found) => found.into_iter().filter(|(_, is_dir)| !is_dir).map(|(name, _)| name).collect(),
+            Err(_) => Vec::new(), // whoever needs it says so
+        };
+        let roots = roots.into_iter().map(|name| self.part("roots").join(name));
+        for path in std::iter::once(self.root.join(".tinderbox")).chain(own).chain(roots) {
+            if fs::optional(fs::metadata(&path))?.is_some_and(|found| found.is_symlink()) {
+                return Err(StoreError::Linked { path });
+            }
+        }
+        Ok(())
     }
 
     /// Opens a store, creating it if necessary.

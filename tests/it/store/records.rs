@@ -230,3 +230,54 @@ fn gc_follows_no_link() {
     assert_eq!(mode(&host), 0o511);
     ws.assert_sound();
 }
+
+/// A store may come with somebody else's cluster directory: what is old in its `tmp`, and what nothing refers to in its `links`,
+/// is removed.
+#[test]
+fn a_store_whose_folders_are_elsewhere_is_not_used() {
+    let workspace = Workspace::example().prebuilt();
+    let outside = workspace.temp().join("outside");
+    std::fs::create_dir_all(outside.join("sub")).unwrap();
+    std::fs::write(outside.join("sub/mine"), "mine").unwrap();
+    std::fs::write(outside.join("mine"), "mine").unwrap();
+    let before = tree(&outside);
+    for part in [
+        "tmp",
+        "links",
+        "locks",
+        "roots",
+        "realisations",
+        "manifests",
+        "keys",
+        "logs",
+        "blobs",
+        "downloads",
+        "foreign",
+    ] {
+        let path = workspace.store.join(".tinderbox").join(part);
+        let aside = workspace.temp().join("aside");
+        let is_there = path.exists();
+        if is_there {
+            std::fs::rename(&path, &aside).unwrap();
+        }
+        std::os::unix::fs::symlink(&outside, &path).unwrap();
+        for verb in [&["build"][..], &["store", "gc"], &["store", "du"]] {
+            let said = workspace.run(verb);
+            assert!(said.contains("is a link") && said.contains("[exit 1]"), "{part}: {verb:?}: {said}");
+        }
+        let said = workspace.run(&["store", "verify"]);
+        assert!(said.contains(&format!(".tinderbox/{part}")) && said.contains("[exit 1]"), "{part}: {said}");
+        assert_eq!(tree(&outside), before, "{part}");
+        std::fs::remove_file(&path).unwrap();
+        if is_there {
+            std::fs::rename(&aside, &path).unwrap();
+        }
+    }
+    // Somebody's own store is mended.
+    let tmp = workspace.store.join(".tinderbox/tmp");
+    std::fs::remove_dir_all(&tmp).unwrap();
+    std::os::unix::fs::symlink(&outside, &tmp).unwrap();
+    workspace.output(&["store", "repair"]);
+    workspace.assert_sound();
+    assert_eq!(tree(&outside), before);
+}
