@@ -123,8 +123,13 @@ fn read_at_most(path: &Path, most: u64) -> Result<Vec<u8>> {
 
 /// Reads a whole text file.
 pub(crate) fn read_text(path: &Path) -> Result<String> {
+    read_text_up_to(path, WHOLE)
+}
+
+/// Reads a whole text file that has at most so many bytes.
+pub(crate) fn read_text_up_to(path: &Path, most: u64) -> Result<String> {
     let wrong = |_| io::Error::new(io::ErrorKind::InvalidData, "stream did not contain valid UTF-8");
-    String::from_utf8(read(path)?).map_err(wrong).at("read", path)
+    String::from_utf8(read_up_to(path, most)?).map_err(wrong).at("read", path)
 }
 
 /// Opens a regular file or a directory. Anything else is refused: opening a named pipe waits for a writer, and reading
@@ -423,9 +428,22 @@ pub(crate) fn metadata(path: &Path) -> Result<std::fs::Metadata> {
     looks::noted(Question::Metadata, path, found, looks::say_metadata)
 }
 
-/// Whether a path is a link to a file that not everybody may read.
+/// Whether a path is a link to a file that not everybody may read: because of its mode, or because of a directory above it that
+/// is not above the link, too.
 pub(crate) fn is_link_to_private(path: &Path) -> Result<bool> {
-    Ok(metadata(path)?.is_symlink() && metadata(&canonical(path)?)?.mode() & 0o004 == 0)
+    if !metadata(path)?.is_symlink() {
+        return Ok(false);
+    }
+    let (target, own) = (canonical(path)?, canonical(path.parent().unwrap_or(Path::new(".")))?);
+    if metadata(&target)?.mode() & 0o004 == 0 {
+        return Ok(true);
+    }
+    for above in target.ancestors().skip(1).filter(|above| !own.starts_with(above)) {
+        if metadata(above)?.mode() & 0o001 == 0 {
+            return Ok(true);
+        }
+    }
+    Ok(false)
 }
 
 /// Metadata of what a link leads to, even if it has no name any more (`/proc/PID/fd`).

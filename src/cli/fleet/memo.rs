@@ -5,7 +5,7 @@
 //! changed. A line that is torn, of another version or lost means only that the site's graph is looked at again.
 
 use std::collections::BTreeMap;
-use std::io::Write as _;
+use std::io::{Read as _, Write as _};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
@@ -68,7 +68,8 @@ impl Memos {
             let text: String = memos.known.values().filter_map(line).collect();
             fs::replace(&memos.path, text.as_bytes(), 0o600)?;
         }
-        let program = executable.map(|path| memos.file(path));
+        // Nobody else brought it, so it is as large as it is.
+        let program = executable.map(|path| digest(path, 0, &mut u64::MAX.clone()));
         let mut hasher = blake3::Hasher::new_derive_key(PURPOSE);
         let Some(Some(program)) = program else { return Ok(memos) };
         hasher.update(program.as_bytes());
@@ -97,7 +98,7 @@ impl Memos {
         if let Some(known) = seen().get(path) {
             return *known;
         }
-        let found = digest(path, 0);
+        let found = digest(path, 0, &mut fs::WHOLE.clone());
         seen().insert(path.to_owned(), found);
         found
     }
@@ -115,15 +116,26 @@ fn line(memo: &Memo) -> Option<String> {
     Some(format!("\n{}\n", serde_json::to_string(memo).ok()?))
 }
 
-fn digest(path: &Path, depth: usize) -> Option<Digest> {
-    let found = fs::followed(path)?;
-    if !found.is_dir() {
-        let mut hasher = blake3::Hasher::new();
-        return hasher.update_reader(fs::open(path).ok()?).ok().map(|hasher| hasher.finalize().into());
-    }
+/// A site with deeper folders is looked at every time.
+const DEPTH: usize = 32;
+
+/// The digest of what a path leads to. Below a folder no link to another one is followed: nothing else follows it, and it may lead
+/// back. None if there are more than `left` bytes.
+fn digest(path: &Path, depth: usize, left: &mut u64) -> Option<Digest> {
     let mut hasher = blake3::Hasher::new();
-    for name in fs::list(path).ok()?.into_iter().filter(|_| depth < 16) {
-        let below = digest(&path.join(&name), depth + 1);
+    if depth > DEPTH {
+        return None;
+    }
+    if !fs::followed(path)?.is_dir() {
+        let most = *left;
+        let mut file = fs::open(path).ok()?.take(most.saturating_add(1));
+        *left = most.checked_sub(std::io::copy(&mut file, &mut hasher).ok()?)?;
+        return Some(hasher.finalize().into());
+    }
+    for (name, is_dir) in fs::list_kinds(path).ok()? {
+        let full = path.join(&name);
+        let is_linked_folder = !is_dir && fs::followed(&full).is_some_and(|found| found.is_dir());
+        let below = if is_linked_folder { None } else { Some(digest(&full, depth + 1, left)?) };
         hasher.update(name.as_encoded_bytes()).update(b"\0");
         hasher.update(below.map_or([0; 32], |digest| *digest.as_bytes()).as_slice());
     }

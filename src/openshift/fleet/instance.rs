@@ -23,7 +23,7 @@ pub(super) struct Found {
 const UNKNOWN: [&str; 2] = ["release", "pullSecretFile"];
 
 /// Reads a document of a file; none if it is no ClusterInstance. One with problems has no layers.
-pub(super) fn read(file: &str, text: &str, document: &YamlNode, problems: &mut Problems) -> Option<Found> {
+pub(super) fn read(file: &str, document: &YamlNode, problems: &mut Problems) -> Option<Found> {
     if !hosts::is_cluster_instance(document) {
         return None;
     }
@@ -39,7 +39,7 @@ pub(super) fn read(file: &str, text: &str, document: &YamlNode, problems: &mut P
         manifests: BTreeMap::new(),
     };
     let mut left_out = Vec::new();
-    match base(file, text, document) {
+    match base(file, document) {
         Ok((layer, manifests, left)) => {
             site.base = Some(layer);
             site.manifests = manifests;
@@ -52,12 +52,9 @@ pub(super) fn read(file: &str, text: &str, document: &YamlNode, problems: &mut P
 
 type Base = (Layer, BTreeMap<String, String>, Vec<LeftOut>);
 
-fn base(file: &str, text: &str, document: &YamlNode) -> Result<Base, Problems> {
-    // The other documents of the file are left out, and lines stay what they are.
-    let own = text.get(document.span.clone()).unwrap_or_default();
-    let alone = format!("{}{own}\n", "\n".repeat(document.line - 1));
+fn base(file: &str, document: &YamlNode) -> Result<Base, Problems> {
     let mut problems = Problems::default();
-    let found = hosts::cluster_instance(Source { name: file, text: &alone }, &mut problems);
+    let found = hosts::one_cluster_instance(file, document, &mut problems);
     let Some(found) = problems.or(found)? else { return Err(Problems::default()) };
     let secret = ("pull-secret", config::PULL_SECRET_PLACEHOLDER);
     let known = Known { release: None, pull_secret: Some(secret), hosts: Some(&found.hosts) };

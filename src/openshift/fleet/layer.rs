@@ -84,26 +84,49 @@ pub(super) fn join(path: &str, name: &str) -> String {
 pub(super) fn merge(base: &mut YamlNode, over: &YamlNode) {
     match (&mut base.data, &over.data) {
         (YamlData::Map(base), YamlData::Map(over)) => {
+            let mut index = index(base.iter().map(|known| known.key.as_str()));
+            let mut removed = BTreeSet::new();
             for entry in over {
-                let at = base.iter().position(|known| known.key == entry.key);
-                match at {
-                    Some(at) if entry.value.is_null() => drop(base.remove(at)),
+                match index.get(&entry.key).copied() {
+                    Some(at) if entry.value.is_null() => {
+                        index.remove(&entry.key);
+                        removed.insert(at);
+                    }
                     Some(at) => merge(&mut base[at].value, &entry.value),
                     None if entry.value.is_null() => {}
-                    None => base.push(entry.clone()),
+                    None => {
+                        index.insert(entry.key.clone(), base.len());
+                        base.push(entry.clone());
+                    }
                 }
             }
+            let mut at = 0..;
+            base.retain(|_| at.next().is_none_or(|at| !removed.contains(&at)));
         }
         (YamlData::List(base), YamlData::List(over)) if are_named(base) && are_named(over) => {
+            let mut index = index(base.iter().filter_map(name_of));
             for item in over {
-                match base.iter_mut().find(|known| name_of(known) == name_of(item)) {
-                    Some(known) => merge(known, item),
-                    None => base.push(item.clone()),
+                let Some(name) = name_of(item) else { continue };
+                match index.get(name) {
+                    Some(at) => merge(&mut base[*at], item),
+                    None => {
+                        index.insert(name.to_owned(), base.len());
+                        base.push(item.clone());
+                    }
                 }
             }
         }
         (data, over) => *data = over.clone(),
     }
+}
+
+/// Where each name is first.
+fn index<'a>(names: impl Iterator<Item = &'a str>) -> BTreeMap<String, usize> {
+    let mut found = BTreeMap::new();
+    for (at, name) in names.enumerate() {
+        found.entry(name.to_owned()).or_insert(at);
+    }
+    found
 }
 
 fn name_of(node: &YamlNode) -> Option<&str> {

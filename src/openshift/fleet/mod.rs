@@ -11,6 +11,7 @@
 //!
 //! | module | responsibility |
 //! |---|---|
+//! | `bounds` | what a fleet may name, and how much |
 //! | `read` | from fleet.yaml and the tables to a [`Fleet`]; all problems at once |
 //! | `table` | sites in CSV |
 //! | `layer` | layers: merged, values put in, problems moved to where the user wrote the field |
@@ -22,6 +23,7 @@
 //!
 //! A site is the same cluster as the directory that `fleet export` writes of it, id by id.
 
+mod bounds;
 mod exposed;
 mod instance;
 mod layer;

@@ -4,12 +4,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use super::layer::{FOLDERS, Layer, PARTS, columns, join};
-use super::{FLEET, Fleet, Layered, Site, SiteKind, SiteValue, instance, table};
+use super::{FLEET, Fleet, Layered, RESULTS, Site, SiteKind, SiteValue, bounds, instance, table};
 use crate::base::fs;
 use crate::base::hint::{Place, Problem, Problems, did_you_mean};
 use crate::base::yaml::{self, Source, YamlData, YamlEntry, YamlNode};
 use crate::openshift::hosts::LeftOut;
-use crate::openshift::workspace::{CLUSTER, Result, WorkspaceError};
+use crate::openshift::workspace::{CLUSTER, Result, WorkspaceError, is_folder};
 
 /// How many sites a problem of a layer names.
 const NAMED: usize = 3;
@@ -18,7 +18,7 @@ impl Fleet {
     /// Reads a fleet's directory.
     pub(crate) fn load(directory: &Path) -> Result<Self> {
         let path = fs::canonical(directory)?;
-        let Some(text) = fs::optional(fs::read_text(&path.join(FLEET)))? else {
+        let Some(text) = fs::optional(fs::read_text_up_to(&path.join(FLEET), bounds::BYTES))? else {
             return Err(WorkspaceError::NotAFleet { path });
         };
         let mut reader = Reader {
@@ -27,6 +27,10 @@ impl Fleet {
             sites: Vec::new(),
             places: BTreeMap::new(),
             left_out: Vec::new(),
+            left: bounds::BYTES - text.len() as u64,
+            values: 0,
+            columns: BTreeSet::new(),
+            is_full: false,
         };
         let root = yaml::parse(Source { name: FLEET, text: &text }, &mut reader.problems);
         let (common, groups) = match root {
@@ -35,6 +39,8 @@ impl Fleet {
         };
         let Reader { mut problems, sites, places, left_out, .. } = reader;
         let mut fleet = Self { path, common, groups, sites, unused: Vec::new(), left_out };
+        // Links are written and removed there: those of this directory, and no others.
+        is_folder(&fleet.path.join(RESULTS), RESULTS, &mut problems)?;
         fleet.check_groups(&places, &mut problems);
         fleet.check_columns(&mut problems);
         fleet.check_domains(&places, &mut problems);
@@ -110,6 +116,11 @@ impl Fleet {
         });
         for layer in [&self.common].into_iter().chain(self.groups.values()).chain(own) {
             for (kind, folder) in &layer.folders {
+                if let Some((message, hint)) = bounds::flaw(&self.path, folder)? {
+                    let place = layer.place(layer.line, kind);
+                    problems.push(Problem::new(place, message).hint(hint.to_owned()));
+                    continue;
+                }
                 let found = fs::optional(fs::metadata(&self.path.join(folder)))?;
                 if !found.is_some_and(|found| found.is_dir()) {
                     let message = format!("there is no folder `{folder}`");
@@ -182,11 +193,30 @@ struct Reader<'a> {
     /// Where each site is named.
     places: BTreeMap<String, Place>,
     left_out: Vec<LeftOut>,
+    /// Bytes that may still be read.
+    left: u64,
+    /// How many values the sites have.
+    values: usize,
+    /// Their names.
+    columns: BTreeSet<String>,
+    /// Whether it was said that there is too much of something.
+    is_full: bool,
 }
 
 impl Reader<'_> {
     fn report(&mut self, place: Place, message: impl Into<String>, hint: impl Into<Option<String>>) {
         self.problems.push(Problem::new(place, message).hint(hint));
+    }
+
+    /// Says, once, that there is more of something than a fleet may have.
+    fn report_full(&mut self, place: Place, what: &str, most: usize) {
+        if !std::mem::replace(&mut self.is_full, true) {
+            self.report(
+                place,
+                format!("there are more than {most} {what}"),
+                "divide it into several fleets".to_owned(),
+            );
+        }
     }
 
     fn root(&mut self, root: &YamlNode) -> Result<(Layer, BTreeMap<String, Layer>)> {
@@ -208,6 +238,9 @@ impl Reader<'_> {
                         for YamlEntry { key, line, value, .. } in entries {
                             let layer = self.layer(FLEET, &join("groups", key), *line, value);
                             groups.insert(key.clone(), layer);
+                        }
+                        if groups.len() > bounds::GROUPS {
+                            self.report_full(place(FLEET, *line, key), "groups", bounds::GROUPS);
                         }
                     }
                     _ if value.is_null() => {}
@@ -303,14 +336,22 @@ impl Reader<'_> {
         let at = place(FLEET, line, "sites");
         let (folder, last) = source.rsplit_once('/').unwrap_or(("", source));
         if !last.contains('*') {
-            return match fs::optional(fs::read_text(&self.path.join(source)))? {
-                Some(text) => self.table(source, &text),
-                None => {
+            if let Some((message, hint)) = bounds::flaw(self.path, source)? {
+                self.report(at, format!("`{source}`: {message}"), Some(hint.to_owned()));
+                return Ok(());
+            }
+            return match fs::exists(&self.path.join(source))? {
+                true => self.table(source),
+                false => {
                     let hint = "a path is relative to fleet.yaml; a folder of cluster directories is `DIR/*`";
                     self.report(at, format!("there is no file `{source}`"), Some(hint.to_owned()));
                     Ok(())
                 }
             };
+        }
+        if let Some((message, hint)) = bounds::flaw(self.path, folder)? {
+            self.report(at, format!("`{folder}`: {message}"), Some(hint.to_owned()));
+            return Ok(());
         }
         let Some(names) = fs::optional(fs::list(&self.path.join(folder)))? else {
             self.report(at, format!("there is no folder `{folder}`"), None);
@@ -326,6 +367,11 @@ impl Reader<'_> {
                 continue;
             }
             let (path, full) = (join_path(folder, name), self.path.join(folder).join(name));
+            if let Some((message, hint)) = bounds::flaw(self.path, &path)? {
+                any = true;
+                self.report(Place::file(path), message, Some(hint.to_owned()));
+                continue;
+            }
             match fs::followed(&full).is_some_and(|found| found.is_dir()) {
                 true if fs::exists(&full.join(CLUSTER))? => {
                     any = true;
@@ -334,7 +380,7 @@ impl Reader<'_> {
                 true => {}
                 false if yaml::is_manifest(name) || name.ends_with(".csv") => {
                     any = true;
-                    self.table(&path, &fs::read_text(&full)?)?;
+                    self.table(&path)?;
                 }
                 false => {}
             }
@@ -347,7 +393,9 @@ impl Reader<'_> {
     }
 
     /// A file with sites in it.
-    fn table(&mut self, file: &str, text: &str) -> Result<()> {
+    fn table(&mut self, file: &str) -> Result<()> {
+        let text = &fs::read_text_up_to(&self.path.join(file), self.left)?;
+        self.left -= text.len() as u64;
         if file.ends_with(".csv") {
             for row in table::rows(file, text, &mut self.problems) {
                 let cells = row.cells.into_iter();
@@ -362,7 +410,7 @@ impl Reader<'_> {
         for document in &documents {
             match &document.data {
                 YamlData::List(items) => items.iter().for_each(|item| self.site(file, "", item)),
-                _ => match instance::read(file, text, document, &mut self.problems) {
+                _ => match instance::read(file, document, &mut self.problems) {
                     Some(found) => {
                         self.left_out.extend(found.left_out);
                         self.add(found.name, found.place, SiteKind::Layered(Box::new(found.site)));
@@ -429,10 +477,25 @@ impl Reader<'_> {
             self.report(place(file, line, "name"), "required, and not given", None);
             return;
         };
+        self.values += cells.len();
+        self.columns
+            .extend(cells.keys().filter(|key| !self.columns.contains(*key)).cloned().collect::<Vec<_>>());
+        if self.values > bounds::VALUES {
+            self.report_full(place(file, line, ""), "values of sites", bounds::VALUES);
+        } else if self.columns.len() > bounds::COLUMNS {
+            self.report_full(place(file, line, ""), "columns", bounds::COLUMNS);
+        }
+        if self.is_full {
+            return;
+        }
         let own = own(self, &name);
         let groups = cells.remove("groups").map(|cell| cell.text).unwrap_or_default();
-        let groups =
+        let groups: Vec<String> =
             groups.split([' ', ',', ';']).filter(|name| !name.is_empty()).map(str::to_owned).collect();
+        if groups.len() > bounds::GROUPS_OF_SITE {
+            self.report_full(place(file, line, "groups"), "groups of a site", bounds::GROUPS_OF_SITE);
+            return;
+        }
         let seed = cells.remove("seed").map(|cell| cell.text);
         let values = cells.into_iter().map(|(key, Cell { text, plain, line })| {
             let place = place(file, line, &key);
@@ -450,7 +513,9 @@ impl Reader<'_> {
             && bytes.first().is_some_and(word)
             && bytes.last().is_some_and(word)
             && bytes.iter().all(|b| word(b) || *b == b'-');
-        if !is_label {
+        if self.sites.len() == bounds::SITES {
+            self.report_full(place, "sites", bounds::SITES);
+        } else if !is_label {
             let hint = "lower-case letters, digits and `-`, at most 63".to_owned();
             self.report(place, format!("`{name}` is not a name for a site"), Some(hint));
         } else if let Some(first) = self.places.get(&name) {

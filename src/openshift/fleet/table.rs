@@ -1,5 +1,8 @@
 //! Tables in CSV (RFC 4180): a header, a row per site. Empty lines and lines that begin with `#` are skipped.
 
+use std::collections::BTreeSet;
+
+use super::bounds;
 use crate::base::hint::{Place, Problem, Problems};
 
 /// A row: its line, and its cells by column. Empty cells are not there.
@@ -26,10 +29,17 @@ pub(super) fn rows(file: &str, text: &str, problems: &mut Problems) -> Vec<Row> 
         report(1, "the table is empty".into(), Some("its first line names the columns: name,groups,…"));
         return Vec::new();
     };
+    if header.len() > bounds::COLUMNS || header.iter().any(|name| name.len() > bounds::NAME) {
+        let message =
+            format!("a table has at most {} columns, with names of {} bytes", bounds::COLUMNS, bounds::NAME);
+        report(line, message, Some("its first line names the columns: name,groups,…"));
+        return Vec::new();
+    }
+    let mut seen = BTreeSet::new();
     for (at, name) in header.iter().enumerate() {
         if name.is_empty() {
             report(line, format!("column {} has no name", at + 1), None);
-        } else if header[..at].contains(name) {
+        } else if !seen.insert(name) {
             report(line, format!("two columns are called `{name}`"), Some("rename one of them"));
         }
     }
@@ -41,15 +51,25 @@ pub(super) fn rows(file: &str, text: &str, problems: &mut Problems) -> Vec<Row> 
         report(line, "the table has no column `name`".into(), Some(hint));
         return Vec::new();
     }
-    let mut rows = Vec::new();
+    let (mut rows, mut wrong, mut values) = (Vec::new(), 0, 0);
     for (line, record) in records {
+        if values > bounds::VALUES {
+            break; // whoever counts those of all tables says so
+        }
         if record.len() != header.len() {
+            wrong += 1;
+            if wrong > bounds::PROBLEMS {
+                report(line, "and more rows that do not match the header".into(), None);
+                break;
+            }
             let message = format!("{} cells, and the header has {} columns", record.len(), header.len());
             report(line, message, Some("quote cells that have commas in them"));
             continue;
         }
         let cells = header.iter().cloned().zip(record).filter(|(_, text)| !text.is_empty()).collect();
-        rows.push(Row { line, cells });
+        let row: Row = Row { line, cells };
+        values += row.cells.len();
+        rows.push(row);
     }
     rows
 }

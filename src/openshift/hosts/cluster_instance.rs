@@ -102,10 +102,23 @@ pub(crate) fn cluster_instance(source: Source<'_>, problems: &mut Problems) -> O
         let kind = other.get("kind").and_then(YamlNode::text).unwrap_or("an object");
         reader.leave_out("", other.line, format!("{kind}: put what the cluster needs of it into manifests/"));
     }
-    let Some(spec) = first.get("spec") else {
+    instance(reader, first)
+}
+
+/// Reads a document that is a ClusterInstance, whatever else is in its file.
+pub(crate) fn one_cluster_instance(
+    file: &str,
+    document: &YamlNode,
+    problems: &mut Problems,
+) -> Option<ClusterInstance> {
+    instance(Reader::new(file, problems), document)
+}
+
+fn instance(mut reader: Reader<'_>, document: &YamlNode) -> Option<ClusterInstance> {
+    let Some(spec) = document.get("spec") else {
         reader.problem(
             "spec",
-            first.line,
+            document.line,
             "required, and not given",
             "it has `clusterName`, `nodes` and more",
         );
@@ -136,7 +149,7 @@ pub(crate) fn cluster_instance(source: Source<'_>, problems: &mut Problems) -> O
         nodes.map(|(index, node)| host(&mut reader, &join("spec.nodes", &index.to_string()), node)).collect();
     kind(&mut reader, spec);
     let mut hosts = Hosts {
-        file: source.name.to_owned(),
+        file: reader.file.to_owned(),
         hosts,
         api_vips: reader.addresses("spec.apiVIPs", spec.get("apiVIPs")),
         ingress_vips: reader.addresses("spec.ingressVIPs", spec.get("ingressVIPs")),

@@ -18,7 +18,9 @@ mod ntp;
 mod reader;
 
 pub(crate) use agent_config::agent_config;
-pub(crate) use cluster_instance::{ClusterInstance, cluster_instance, is_cluster_instance};
+pub(crate) use cluster_instance::{
+    ClusterInstance, cluster_instance, is_cluster_instance, one_cluster_instance,
+};
 pub(crate) use network::HostNetwork;
 pub(crate) use ntp::chrony_manifests;
 

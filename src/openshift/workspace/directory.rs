@@ -163,7 +163,7 @@ fn below(dir: &Path, prefix: &str, found: &mut BTreeMap<String, (Vec<u8>, u32)>)
 
 /// Whether there is such a folder of the cluster directory. A link is none: where it leads, files were not written to be read by
 /// everybody who can read the store.
-pub(super) fn is_folder(path: &Path, shown: &str, problems: &mut Problems) -> Result<bool> {
+pub(crate) fn is_folder(path: &Path, shown: &str, problems: &mut Problems) -> Result<bool> {
     let Some(found) = fs::optional(fs::metadata(path))? else { return Ok(false) };
     if found.is_dir() {
         return Ok(true);
@@ -180,7 +180,7 @@ pub(super) fn is_folder(path: &Path, shown: &str, problems: &mut Problems) -> Re
 }
 
 /// Why a link to a private file is not read.
-pub(super) const PRIVATE: (&str, &str) = (
+pub(crate) const PRIVATE: (&str, &str) = (
     "it is a link to a file that not everybody may read, and what is built from it is public",
     "if it is meant to be public, copy it, or give others permission to read it",
 );

@@ -70,7 +70,9 @@ use crate::openshift::lock::{Lock, LockedRelease, Rhcos};
 
 pub(crate) use boot_images::pin as pin_boot_images;
 pub(crate) use caches::{Network, settings as cache_settings, signing_key, signing_key_path};
-pub(crate) use directory::{CLUSTER, ClusterDir, INSTALL_CONFIG, InMemory, LOCK, RESULT, SEALED, SEED};
+pub(crate) use directory::{
+    CLUSTER, ClusterDir, INSTALL_CONFIG, InMemory, LOCK, PRIVATE, RESULT, SEALED, SEED, is_folder,
+};
 pub(crate) use error::{Result, WorkspaceError};
 pub(crate) use exposed::warn_of_tracked;
 pub(crate) use fetch::{BootImage, FetchedImage, PlannedDownload, fetch as fetch_boot_images};

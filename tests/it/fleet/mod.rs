@@ -3,6 +3,7 @@
 
 mod bad_days;
 mod build;
+mod hostile;
 mod model;
 
 use std::fs;

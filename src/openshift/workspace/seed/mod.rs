@@ -22,6 +22,7 @@ use zeroize::Zeroizing;
 
 use super::{Env, Result, SEALED, SEED, WorkspaceError};
 use crate::base::fs;
+use crate::base::hint::{Place, Problem, Problems};
 use crate::base::secret::{KEY_LENGTH, Seed};
 use crate::openshift::lock::Lock;
 
@@ -177,6 +178,13 @@ pub(crate) fn ignore(directory: &Path) -> Result<()> {
 
 fn ignore_files(directory: &Path, ignored: &[&str]) -> Result<()> {
     let path = directory.join(".gitignore");
+    // Its text is written anew, for everybody to read.
+    if fs::followed(&path).is_some() && fs::is_link_to_private(&path)? {
+        let problem =
+            Problem::new(Place::file(".gitignore"), "it is a link to a file that not everybody may read");
+        let hint = "replace it with a file of this directory".to_owned();
+        return Err(Problems(vec![problem.hint(hint)]).into());
+    }
     let text = fs::optional(fs::read_text(&path))?.unwrap_or_default();
     let lines: Vec<&str> = text.lines().map(|line| line.trim().trim_start_matches('/')).collect();
     let missing: Vec<&str> =
