@@ -14,7 +14,7 @@
 //! Farms drop blobs as they like, and some believe in results whose blobs are gone, so every blob of a document is asked for
 //! before the document counts.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::Read;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
@@ -41,8 +41,11 @@ const SALT: &[u8] = b"tinderbox cache v1";
 /// Larger documents are only a blob: servers keep results in memory.
 const SMALL: usize = 64 << 10;
 
-/// Larger documents are not read.
-const LIMIT: u64 = 64 << 20;
+/// Larger documents are not read, as from a registry.
+const LIMIT: u64 = 8 << 20;
+
+/// How many blobs are remembered. What a farm says before anybody verified it must not fill the memory; who forgets asks again.
+const REMEMBERED: usize = 200_000;
 
 /// An instance of a farm.
 pub(super) struct Farm {
@@ -89,13 +92,17 @@ impl Farm {
     fn ask_for(&self, can: &Capabilities, blobs: &[Descriptor]) -> Result<Option<Descriptor>> {
         let named: Vec<(&Descriptor, Blob)> =
             blobs.iter().filter_map(|blob| Some((blob, self.name_of(can, blob)?))).collect();
-        let unknown = blobs.iter().find(|blob| named.iter().all(|(known, _)| known.digest != blob.digest));
+        let digests: BTreeSet<Sha256> = named.iter().map(|(blob, _)| blob.digest).collect();
+        let unknown = blobs.iter().find(|blob| !digests.contains(&blob.digest));
         let mut wanted: Vec<Blob> = named.iter().map(|(_, name)| name.clone()).collect();
         wanted.sort();
         wanted.dedup();
         let missing = self.client.find_missing(can, &wanted)?;
         let mut first = unknown.cloned();
         let mut known = self.known();
+        if known.len() > REMEMBERED {
+            known.clear();
+        }
         for (blob, name) in named {
             let present = !missing.contains(&name);
             if !present && first.is_none() {
@@ -110,10 +117,16 @@ impl Farm {
     fn document(&self, can: &Capabilities, result: &proto::ActionResult, what: &str) -> Result<Vec<u8>> {
         let malformed =
             |problem: &str| RegistryError::Malformed { image: what.to_owned(), problem: problem.into() };
+        if self.known().len() > REMEMBERED {
+            self.known().clear();
+        }
         for file in &result.output_files {
             let digest =
                 file.path.strip_prefix("sha256/").and_then(|hex| format!("sha256:{hex}").parse().ok());
-            if let (Some(digest), Some(blob)) = (digest, Blob::from_proto(file.digest.as_ref())) {
+            // Where the digest is the same, so is the name.
+            if can.function == DigestFunction::Blake3
+                && let (Some(digest), Some(blob)) = (digest, Blob::from_proto(file.digest.as_ref()))
+            {
                 self.known().entry(digest).or_insert(Known { blob, present: None });
             }
         }
@@ -142,7 +155,7 @@ impl Farm {
         })
     }
 
-    fn put(&self, can: &Capabilities, bytes: &[u8], missing: &[Blob]) -> Result<()> {
+    fn put(&self, can: &Capabilities, bytes: &[u8], missing: &BTreeSet<Blob>) -> Result<()> {
         let blob = can.function.of(bytes);
         match missing.contains(&blob) {
             true => self.client.write(can, &blob, &mut &bytes[..], false),

@@ -1,6 +1,7 @@
 //! The content-addressable storage. What fits into one message goes in batches, everything else as a stream, compressed
 //! where the server can. Nothing here verifies content: callers know what they expect.
 
+use std::collections::BTreeSet;
 use std::io::{self, Read};
 
 use tonic::{Code, Status};
@@ -17,8 +18,8 @@ const PER_BLOB: u64 = 128;
 
 impl Client {
     /// Those of these blobs that the server lacks.
-    pub(crate) fn find_missing(&self, can: &Capabilities, blobs: &[Blob]) -> Result<Vec<Blob>> {
-        let mut missing = Vec::new();
+    pub(crate) fn find_missing(&self, can: &Capabilities, blobs: &[Blob]) -> Result<BTreeSet<Blob>> {
+        let mut missing = BTreeSet::new();
         for some in blobs.chunks(QUESTIONS) {
             let message = proto::FindMissingBlobsRequest {
                 instance_name: self.instance.clone(),

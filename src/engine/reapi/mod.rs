@@ -32,7 +32,7 @@ use tonic::{Request, Response, Status};
 pub(crate) use capabilities::Capabilities;
 pub(crate) use digest::{Blob, DigestFunction};
 
-use super::registry::{Access, RegistryError, basic, until};
+use super::registry::{Access, Pace, RegistryError, basic, until};
 
 type Result<T, E = RegistryError> = std::result::Result<T, E>;
 

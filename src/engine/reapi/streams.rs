@@ -12,10 +12,13 @@ use tokio::sync::mpsc::{Receiver, Sender, channel};
 use tonic::Status;
 
 use super::blobs::name;
-use super::{Access, Blob, Capabilities, Client, RegistryError, Result, until};
+use super::{Access, Blob, Capabilities, Client, Pace, RegistryError, Result, until};
 
 /// How much of a stream goes into one message.
 const CHUNK: usize = 256 << 10;
+
+/// What zstd takes at most for nothing, and for the frames of a small blob.
+const PACKED: u64 = 64 << 10;
 
 /// Chunks of a stream that wait for whoever is slower.
 const AHEAD: usize = 4;
@@ -30,7 +33,12 @@ impl Client {
     ) -> Box<dyn Read + Send + 'a> {
         let prefix = if zstd { "compressed-blobs/zstd" } else { "blobs" };
         let stream = self.stream(self.resource(prefix, can, blob), &name(blob));
-        if zstd { Box::new(Frames { from: Some(stream), decoder: None }) } else { Box::new(stream) }
+        if !zstd {
+            return Box::new(stream);
+        }
+        // Frames may be empty, so the bytes that they unpack to do not bound them.
+        let most = blob.size.saturating_mul(2).saturating_add(PACKED);
+        Box::new(Frames { from: Some(Bounded { from: stream, left: most }), decoder: None })
     }
 
     /// Stores a blob, whose bytes are these.
@@ -115,7 +123,8 @@ impl Client {
                 }
             }
         });
-        Download { client: self, what: what.to_owned(), chunks, rest: io::Cursor::new(Vec::new()) }
+        let pace = Pace::new(&self.access.patience);
+        Download { client: self, what: what.to_owned(), chunks, rest: io::Cursor::new(Vec::new()), pace }
     }
 }
 
@@ -220,6 +229,7 @@ struct Download<'a> {
     what: String,
     chunks: Receiver<std::result::Result<Vec<u8>, Status>>,
     rest: io::Cursor<Vec<u8>>,
+    pace: Pace,
 }
 
 impl Read for Download<'_> {
@@ -229,20 +239,45 @@ impl Read for Download<'_> {
             if count > 0 || buffer.is_empty() {
                 return Ok(count);
             }
-            let idle = self.client.access.patience.idle;
-            let next = self.client.wait(async {
-                match tokio::time::timeout(idle, self.chunks.recv()).await {
-                    Ok(Some(Ok(chunk))) => Ok(Some(chunk)),
-                    Ok(Some(Err(status))) => Err(self.client.failure(&self.what, &status)),
-                    Ok(None) => Ok(None),
-                    Err(_) => Err(self.client.unreachable(&self.what, "the download stalled".to_owned())),
-                }
+            let Self { client, what, chunks, pace, .. } = self;
+            let next = client.wait(async {
+                let chunks = tokio::sync::Mutex::new(chunks);
+                let next = pace.wait(|| async { chunks.lock().await.recv().await });
+                let chunk = match tokio::time::timeout(client.access.patience.idle, next).await {
+                    Ok(Ok(Some(Ok(chunk)))) => Some(chunk),
+                    Ok(Ok(Some(Err(status)))) => return Err(client.failure(what, &status)),
+                    Ok(Ok(None)) => None,
+                    Ok(Err(slow)) => return Err(client.unreachable(what, slow.to_string())),
+                    Err(_) => return Err(client.unreachable(what, "the download stalled".to_owned())),
+                };
+                let count = chunk.as_ref().map_or(0, Vec::len) as u64;
+                pace.received(count).map_err(|slow| client.unreachable(what, slow.to_string()))?;
+                Ok(chunk)
             });
             match next.map_err(io::Error::other)? {
                 Some(chunk) => self.rest = io::Cursor::new(chunk),
                 None => return Ok(0),
             }
         }
+    }
+}
+
+/// Fails after so many bytes.
+struct Bounded<R> {
+    from: R,
+    left: u64,
+}
+
+impl<R: Read> Read for Bounded<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let count = self.from.read(buffer)?;
+        match self.left.checked_sub(count as u64) {
+            Some(left) => self.left = left,
+            None => {
+                return Err(io::Error::new(io::ErrorKind::InvalidData, "more than a packed blob of its size"));
+            }
+        }
+        Ok(count)
     }
 }
 

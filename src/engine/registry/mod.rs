@@ -31,7 +31,7 @@ pub use name::{ImageName, Reference, Sha256};
 pub(crate) use name::{LAYOUT, NameError};
 pub(crate) use oci_client::manifest as media_types;
 pub use remote::{Access, MirrorRule, Patience, ProxySettings, Remote};
-pub(in crate::engine) use remote::{basic, until};
+pub(in crate::engine) use remote::{Pace, basic, until};
 pub(crate) use remote::{is_below, mirrors_of};
 pub(crate) use replaced::Replaced;
 pub(crate) use root_dir::RootDir;

@@ -10,7 +10,7 @@ use bazel_remote_apis::build::bazel::remote::execution::v2 as re;
 use bazel_remote_apis::google::bytestream as bs;
 use bazel_remote_apis::google::bytestream::byte_stream_server::{ByteStream, ByteStreamServer};
 use bazel_remote_apis::google::rpc;
-use futures_util::{Stream, stream};
+use futures_util::{Stream, StreamExt as _, stream};
 use re::action_cache_server::{ActionCache, ActionCacheServer};
 use re::capabilities_server::{Capabilities, CapabilitiesServer};
 use re::content_addressable_storage_server::{ContentAddressableStorage, ContentAddressableStorageServer};
@@ -36,9 +36,25 @@ pub(super) struct Traits {
 pub(super) struct Content {
     pub(super) blobs: BTreeMap<String, Vec<u8>>,
     pub(super) results: BTreeMap<String, re::ActionResult>,
+    /// What its streams are from now on.
+    pub(super) streams: Streams,
     /// Requests by name.
     pub(super) requests: BTreeMap<&'static str, usize>,
 }
+
+/// What a stream of a blob is.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) enum Streams {
+    #[default]
+    Right,
+    /// A byte now and then.
+    Dripping,
+    /// Frames of zstd with nothing in them, for ever.
+    Empty,
+}
+
+/// A whole frame of no bytes.
+const EMPTY_FRAME: [u8; 9] = [0x28, 0xb5, 0x2f, 0xfd, 0x20, 0, 1, 0, 0];
 
 /// Runs until it is dropped.
 pub(super) struct Farm {
@@ -296,6 +312,22 @@ impl ByteStream for Service {
         let name = if zstd { "Read, compressed" } else { "Read" };
         let content = self.asked(name, INSTANCE, self.function())?;
         let bytes = content.blobs.get(&hash).ok_or_else(|| Status::not_found("no blob"))?;
+        match content.streams {
+            Streams::Right => {}
+            Streams::Dripping => {
+                let drip = stream::unfold((), |()| async {
+                    tokio::time::sleep(std::time::Duration::from_millis(100)).await;
+                    Some((Ok(bs::ReadResponse { data: vec![0] }), ()))
+                });
+                return Ok(Response::new(Box::pin(drip)));
+            }
+            Streams::Empty => {
+                let data = EMPTY_FRAME.repeat(10_000);
+                return Ok(Response::new(Box::pin(
+                    stream::repeat(data).map(|data| Ok(bs::ReadResponse { data })),
+                )));
+            }
+        }
         // Two frames: whoever stops after the first has half of it.
         let (one, other) = bytes.split_at(bytes.len() / 2);
         let pack =

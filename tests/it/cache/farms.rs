@@ -4,7 +4,7 @@ use std::net::TcpListener;
 
 use serde_json::Value;
 
-use super::farm::{Farm, Traits};
+use super::farm::{Farm, Streams, Traits};
 use super::suite::{self, Peer, TARGET, build, objects, pusher, taker, workspace};
 use super::{generate, write_own};
 use crate::harness::{tree, tried};
@@ -228,4 +228,20 @@ fn a_farm_is_not_pruned() {
     Peer::farm("grpc://127.0.0.1:1/x").configure(&to, "");
     let said = to.run(&["cache", "prune", "--keep-closures", "1"]);
     assert!(said.contains("only registries are pruned") && said.contains("[exit 1]"), "{said}");
+}
+
+/// Streams that never end, or never get anywhere, are misses.
+#[test]
+fn streams_have_an_end() {
+    for (streams, zstd, name) in
+        [(Streams::Dripping, false, "Read"), (Streams::Empty, true, "Read, compressed")]
+    {
+        let farm = Farm::start(Traits { zstd, ..Traits::default() });
+        let peer = Peer::farm(&farm.url);
+        let (_, key, _) = pusher(&peer, &["demo/large"]);
+        farm.content().streams = streams;
+        let (report, said) = build(&taker(&peer, &key), &["demo/large"]);
+        assert_eq!((taken(&report), count(&farm, name) > 0), (0, true), "{streams:?}: {said}");
+        assert_eq!(said.matches("warning: cache").count(), 1, "{streams:?}: {said}");
+    }
 }

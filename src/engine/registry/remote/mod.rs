@@ -37,6 +37,7 @@ pub use access::{Access, MirrorRule, Patience, ProxySettings};
 use self::http::{Ask, Http};
 pub(in crate::engine) use credentials::basic;
 pub(crate) use mirrors::{is_below, mirrors_of};
+pub(in crate::engine) use pace::Pace;
 
 use self::mirrors::{Place, places};
 use self::stream::Download;

@@ -9,9 +9,9 @@ use super::Patience;
 
 /// Fewer bytes arrived than [`Patience::lowest_pace`] asks for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct TooSlow {
-    pub(super) bytes: u64,
-    pub(super) window: Duration,
+pub(crate) struct TooSlow {
+    pub(crate) bytes: u64,
+    pub(crate) window: Duration,
 }
 
 impl std::fmt::Display for TooSlow {
@@ -22,7 +22,7 @@ impl std::fmt::Display for TooSlow {
 
 /// The speed of one download.
 #[derive(Debug)]
-pub(super) struct Pace {
+pub(crate) struct Pace {
     needed: u64,
     window: Duration,
     waited: Duration,
@@ -32,14 +32,14 @@ pub(super) struct Pace {
 }
 
 impl Pace {
-    pub(super) fn new(patience: &Patience) -> Self {
+    pub(crate) fn new(patience: &Patience) -> Self {
         let needed = (patience.lowest_pace as f64 * patience.pace_window.as_secs_f64()) as u64;
         Self { needed, window: patience.pace_window, waited: Duration::ZERO, bytes: 0, slow: 0 }
     }
 
     /// Waits for something from the network. `wait` may be called more than once: its futures must lose nothing when
     /// they are dropped.
-    pub(super) async fn wait<T, F: Future<Output = T>>(
+    pub(crate) async fn wait<T, F: Future<Output = T>>(
         &mut self,
         mut wait: impl FnMut() -> F,
     ) -> Result<T, TooSlow> {
@@ -55,18 +55,18 @@ impl Pace {
     }
 
     /// Counts what arrived.
-    pub(super) fn received(&mut self, bytes: u64) -> Result<(), TooSlow> {
+    pub(crate) fn received(&mut self, bytes: u64) -> Result<(), TooSlow> {
         self.bytes += bytes;
         self.judge()
     }
 
     /// Counts time between two connections.
-    pub(super) fn waited(&mut self, time: Duration) {
+    pub(crate) fn waited(&mut self, time: Duration) {
         self.waited += time;
     }
 
     /// Windows in a row that were too slow.
-    pub(super) fn slow(&self) -> usize {
+    pub(crate) fn slow(&self) -> usize {
         self.slow
     }
 
