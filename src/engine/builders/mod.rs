@@ -6,6 +6,7 @@
 mod digest;
 mod error;
 mod files;
+mod filter_bounds;
 mod image;
 mod job;
 mod pinned;

@@ -17,7 +17,7 @@ use minijinja::syntax::SyntaxConfig;
 use minijinja::value::{Serde, Value as Jinja};
 use minijinja::{AutoEscape, Environment, ErrorKind, UndefinedBehavior};
 
-use super::{BuildError, Job, JobError};
+use super::{BuildError, Job, JobError, filter_bounds};
 use crate::base::hint::{Problems, did_you_mean};
 use crate::base::pki::Certificate;
 use crate::base::time::rfc3339;
@@ -27,7 +27,7 @@ use crate::engine::tree::leaf;
 
 /// The instructions of a template, and the bytes of its text: a hundred times what any of ours needs.
 const STEPS: u64 = 10_000_000;
-const TEXT: usize = 64 << 20;
+pub(super) const TEXT: usize = 64 << 20;
 
 /// What a template says, up to its end.
 #[derive(Default)]
@@ -166,7 +166,9 @@ fn environment<'a>(files: &BTreeMap<&'a str, &'a str>) -> Result<Environment<'a>
     environment.set_auto_escape_callback(|name| {
         if name.ends_with(".xml") { AutoEscape::Html } else { AutoEscape::None }
     });
+    filter_bounds::add(&mut environment);
     environment.add_filter("yaml", |value: &Jinja, indent: Option<usize>| {
+        filter_bounds::few(indent.unwrap_or(0))?;
         to_value(value).map(|value| yaml::emit(&value, indent.unwrap_or(0)))
     });
     environment.add_filter("from_yaml", from_yaml);

@@ -8,14 +8,24 @@ use crate::base::yaml::{YamlData, YamlEntry, YamlNode, flow};
 /// Longer values are not shown in errors.
 const SHOWN: usize = 60;
 
+/// How deep a document may become: nobody could read a deeper one again.
+const DEPTH: usize = 64;
+
+/// Bytes that a patch may copy within one document: every copy can double it.
+const COPIED: usize = 64 << 20;
+
+/// What a node takes besides its text.
+const NODE: usize = 64;
+
 /// The patched document. With `secret`, errors do not repeat its content.
 pub(crate) fn apply(change: &Change, document: &YamlNode, secret: bool) -> Result<YamlNode, Fault> {
     let mut document = document.clone();
     match change {
         Change::Merge(patch) => merge(&mut document, patch),
         Change::Operations(operations) => {
+            let mut copied = 0;
             for operation in operations {
-                Work { document: &mut document, secret, operation }.run()?;
+                Work { document: &mut document, secret, operation, copied: &mut copied }.run()?;
             }
         }
     }
@@ -52,6 +62,25 @@ struct Work<'a> {
     document: &'a mut YamlNode,
     secret: bool,
     operation: &'a Operation,
+    /// Bytes that were copied so far.
+    copied: &'a mut usize,
+}
+
+/// How many bytes a node takes, about, and how deep it is.
+fn measure(node: &YamlNode) -> (usize, usize) {
+    let add =
+        |(bytes, depth): (usize, usize), (more, below): (usize, usize)| (bytes + more, depth.max(below + 1));
+    match &node.data {
+        YamlData::Scalar { text, .. } => (NODE + text.len(), 1),
+        YamlData::List(items) => items.iter().map(measure).fold((NODE, 1), add),
+        YamlData::Map(entries) => {
+            let measured = entries.iter().map(|entry| {
+                let (bytes, depth) = measure(&entry.value);
+                (bytes + entry.key.len(), depth)
+            });
+            measured.fold((NODE, 1), add)
+        }
+    }
 }
 
 impl Work<'_> {
@@ -63,10 +92,18 @@ impl Work<'_> {
             Action::Remove => self.remove(path).map(drop),
             Action::Replace(value) => {
                 self.find(path)?;
+                self.fits(path, value)?;
                 self.put(path, value.clone())
             }
             Action::Copy(from) => {
-                let value = self.find(from)?.clone();
+                let value = self.find(from)?;
+                let copied = self.copied.saturating_add(measure(value).0);
+                if copied > COPIED {
+                    let message = format!("the patch copies more than {} MiB", COPIED >> 20);
+                    return Err(self.fault(message, None));
+                }
+                let value = value.clone();
+                *self.copied = copied;
                 self.add(path, value)
             }
             Action::Move(from) => {
@@ -98,7 +135,16 @@ impl Work<'_> {
         Err(self.fault(message, Some(hint)))
     }
 
+    /// Fails if a value would make the document too deep.
+    fn fits(&self, path: &Pointer, value: &YamlNode) -> Result<(), Fault> {
+        match path.0.len() + measure(value).1 > DEPTH {
+            true => Err(self.fault(format!("the document would be nested deeper than {DEPTH} levels"), None)),
+            false => Ok(()),
+        }
+    }
+
     fn add(&mut self, path: &Pointer, value: YamlNode) -> Result<(), Fault> {
+        self.fits(path, &value)?;
         let Some((parent, step)) = path.split() else { return self.put(path, value) };
         self.find(&parent)?;
         let length = match parent.find_mut(self.document).map(|node| &mut node.data) {

@@ -466,3 +466,22 @@ spec:
     assert!(ws.dir.join("result/manifests/cluster-dns-02-config.yml").is_file());
     ws.assert_sound();
 }
+
+/// Each copy of a map into itself doubles it, and moves can nest it deeper than any stack.
+#[test]
+fn patches_have_an_end() {
+    let patch = |operations: Vec<String>| {
+        format!("target: {{kind: DNS, name: cluster}}\npatch:\n- {}\n", operations.join("\n- "))
+    };
+    let add = "{op: add, path: /spec/a, value: {id: some text}}".to_owned();
+    let copies = (0..40).map(|at| format!("{{op: copy, from: /spec/a, path: /spec/a/x{at}}}"));
+    let said = build(&[("patches/10-x.yaml", &patch(std::iter::once(add.clone()).chain(copies).collect()))]);
+    assert!(said.contains("the patch copies more than 64 MiB") && said.contains("[exit 1]"), "{said:.1000}");
+    let moves = ["{op: add, path: /spec/t, value: {}}", "{op: move, from: /spec/a, path: /spec/t/a}"]
+        .into_iter()
+        .chain(["{op: move, from: /spec/t, path: /spec/a}"])
+        .map(str::to_owned);
+    let nested = std::iter::once(add).chain(moves.cycle().take(27_000)).collect();
+    let said = build(&[("patches/10-x.yaml", &patch(nested))]);
+    assert!(said.contains("nested deeper than 64 levels") && said.contains("[exit 1]"), "{said:.1000}");
+}

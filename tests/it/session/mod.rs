@@ -747,4 +747,20 @@ fn templates_have_an_end() {
             "{said}"
         );
     }
+    for inner in [
+        "'x' | indent(99999999999)",
+        "'x' | indent(width=99999999999)",
+        "'%99999999999d' | format(1)",
+        "'%*d' | format(99999999999, 1)",
+        "('a,' * 100000) | replace('a', 'b' * 90000)",
+        "range(100000) | join('b' * 90000)",
+        "range(9) | slice(99999999999) | list",
+        "range(9) | batch(99999999999, 'x') | list",
+        "[[1]] | yaml(99999999999)",
+    ] {
+        ws.write("recipes/20-demo/x.j2", &format!("{{{{ {inner} }}}}\n"));
+        let said = ws.run(&["build", "demo/x"]);
+        let is_said = said.contains("is more than 10000") || said.contains("its text is too long");
+        assert!(said.contains("x.j2:1: ") && is_said && said.ends_with("[exit 1]\n"), "{inner}: {said}");
+    }
 }
