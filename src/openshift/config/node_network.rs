@@ -76,7 +76,7 @@ pub(super) fn reachable(inputs: &Inputs<'_>, findings: &mut Findings<'_>) {
                 let message = format!("no interface has the node's address `{}`", ip.value);
                 push(message, "give it to an interface, with its prefix length; or correct `ip`");
             }
-            if !network.dynamic[family] && !network.default_route[family] {
+            if !network.default_route[family] {
                 let (name, all) = [("IPv4", "0.0.0.0/0"), ("IPv6", "::/0")][family];
                 let message = format!("there is no default route for {name}, and no DHCP that brings one");
                 push(
@@ -87,7 +87,7 @@ pub(super) fn reachable(inputs: &Inputs<'_>, findings: &mut Findings<'_>) {
                 );
             }
         }
-        if !network.dns && network.dynamic == [false, false] {
+        if !network.dns {
             let hint = "add dns-resolver: {config: {server: […]}}";
             push("there is no DNS server, and no DHCP that brings one".to_owned(), hint);
         }

@@ -61,7 +61,6 @@ interfaces:
 - {name: vx, type: vxlan, state: up, vxlan: {base-iface: eno1, id: 43, remote: 192.0.2.251, local: 192.0.2.1, destination-port: 1235, learning: true}}
 - {name: mv, type: mac-vlan, state: up, mac-vlan: {base-iface: eno1, mode: vepa, promiscuous: true}}
 - {name: mt, type: mac-vtap, state: up, mac-vtap: {base-iface: eno1, mode: bridge, promiscuous: true}}
-- {name: iv, type: ipvlan, state: up, ipvlan: {base-iface: eno1, mode: l2, private: false, vepa: false}}
 - {name: d0, type: dummy, state: up, mac-address: '52:54:00:aa:00:08'}
 ",
     "
@@ -101,7 +100,6 @@ route-rules:
 interfaces:
 - {name: ib0, type: infiniband, state: up, infiniband: {base-iface: ib1, mode: datagram, pkey: '0x8001'}}
 - {name: ib1, type: infiniband, state: up, infiniband: {mode: connected, pkey: '0xffff'}}
-- {name: hsr0, type: hsr, state: up, hsr: {port1: eno1, port2: eno2, protocol: prp, multicast-spec: 40}}
 - {name: eno1, type: ethernet, state: up}
 - {name: eno2, type: ethernet, state: up}
 ",

@@ -5,21 +5,17 @@ use std::collections::BTreeSet;
 use std::net::IpAddr;
 use std::ops::RangeInclusive;
 
-use ipnet::IpNet;
-
 use super::survey::{STACKED, base, ports};
-use super::{Port, Refusal, Survey, elements, name_of};
+use super::{Port, Refusal, Survey, elements, name_of, routes};
 use crate::base::hint::did_you_mean;
 use crate::base::value::Value;
 
 /// Types of interfaces that keyfiles can describe.
-const TYPES: [&str; 16] = [
+const TYPES: [&str; 14] = [
     "bond",
     "dummy",
     "ethernet",
-    "hsr",
     "infiniband",
-    "ipvlan",
     "linux-bridge",
     "loopback",
     "mac-vlan",
@@ -31,6 +27,9 @@ const TYPES: [&str; 16] = [
     "vrf",
     "vxlan",
 ];
+
+/// Types that NetworkManager learned so late that the node OS of some releases ignores their keyfiles.
+const RECENT: [&str; 2] = ["hsr", "ipvlan"];
 
 /// Fields of the whole document that end up in no keyfile.
 const DROPPED: [(&str, &str); 3] = [
@@ -67,9 +66,7 @@ pub(super) fn check(document: &Value, machine: &[Port<'_>]) -> Vec<Refusal> {
             refusals.push(Refusal::new(field, "NMState has no such field", Some(&hint)));
         }
     }
-    for (index, route) in elements(document, &["routes", "config"]).enumerate() {
-        addresses(&format!("routes.config.{index}"), route, &mut refusals);
-    }
+    routes::check(document, &mut refusals);
     let survey = Survey::of(document);
     if survey.interfaces.is_empty() {
         let hint =
@@ -86,8 +83,9 @@ pub(super) fn check(document: &Value, machine: &[Port<'_>]) -> Vec<Refusal> {
             let message = format!("`{}` is described twice", name_of(one));
             refusals.push(Refusal::new(path.clone(), message, Some("merge the two")));
         }
-        if let Some(port) = machine.iter().find(|port| port.name == name_of(one)) {
-            identity(&path, one, *port, &mut refusals);
+        match machine.iter().find(|port| port.name == name_of(one)) {
+            Some(port) => identity(&path, one, *port, &mut refusals),
+            None => identifier(&path, one, &mut refusals),
         }
     }
     refusals.extend(circles(document));
@@ -107,7 +105,15 @@ fn interface(path: &str, interface: &Value, refusals: &mut Vec<Refusal>) {
         let message = format!("`{}` is not a name of an interface", name.escape_debug());
         refusals.push(Refusal::new(place, message, Some(hint)));
     }
-    if let Some(kind) = text("type").filter(|kind| !TYPES.contains(kind) && !SECRET.contains(kind)) {
+    if let Some(kind) = text("type").filter(|kind| RECENT.contains(kind)) {
+        let message = format!(
+            "not every release's node OS knows keyfiles of type `{kind}`, and one that does not ignores them"
+        );
+        let hint = "remove it: a NodeNetworkConfigurationPolicy sets it once the cluster runs";
+        refusals.push(Refusal::new(format!("{path}.type"), message, Some(hint)));
+    }
+    let elsewhere = [SECRET.as_slice(), &RECENT].concat();
+    if let Some(kind) = text("type").filter(|kind| !TYPES.contains(kind) && !elsewhere.contains(kind)) {
         let hint = did_you_mean(kind, TYPES).unwrap_or_else(|| format!("known: {}", TYPES.join(", ")));
         let message = format!("`{}` is not a type of interface that keyfiles describe", kind.escape_debug());
         refusals.push(Refusal::new(format!("{path}.type"), message, Some(&hint)));
@@ -134,6 +140,7 @@ fn interface(path: &str, interface: &Value, refusals: &mut Vec<Refusal>) {
             Some("`up` or `down`, or leave the interface out"),
         ));
     }
+    prefixes(path, interface, refusals);
     for (index, port) in elements(interface, &["bridge", "port"]).enumerate() {
         for tags in elements(port, &["vlan", "trunk-tags"]) {
             tag(&format!("{path}.bridge.port.{index}"), tags, refusals);
@@ -141,12 +148,10 @@ fn interface(path: &str, interface: &Value, refusals: &mut Vec<Refusal>) {
     }
 }
 
-/// Names of other interfaces that become names of files: ports, also those of OVS bonds, and peers.
+/// Names of other interfaces that become names of files: ports and peers.
 fn named(interface: &Value) -> impl Iterator<Item = &str> {
-    let bonds = elements(interface, &["bridge", "port"]);
-    let in_bonds = bonds.flat_map(|bond| elements(bond, &["link-aggregation", "port"]));
     let peer = interface.get("veth").and_then(|veth| veth.get("peer")?.as_text());
-    ports(interface).chain(in_bonds.filter_map(|port| port.get("name")?.as_text())).chain(peer)
+    ports(interface).chain(peer)
 }
 
 /// VLANs of a port: the crate counts from the first to the one after the last, in 16 bits.
@@ -180,11 +185,9 @@ fn parents(
         if base.is_empty() || known().any(|name| name == base) {
             continue;
         }
+        let own = if kind == "infiniband" { kind } else { "ethernet" };
         let listed = || {
-            format!(
-                "list it among the interfaces: {{name: {}, type: ethernet, state: up}}",
-                base.escape_debug()
-            )
+            format!("list it among the interfaces: {{name: {}, type: {own}, state: up}}", base.escape_debug())
         };
         let hint = did_you_mean(base, known()).unwrap_or_else(listed);
         let message = format!("`{}` is not an interface of this document", base.escape_debug());
@@ -219,28 +222,6 @@ fn circles(document: &Value) -> Vec<Refusal> {
         .collect()
 }
 
-/// The crate says that an address is wrong, and not which.
-fn addresses(path: &str, route: &Value, refusals: &mut Vec<Refusal>) {
-    let wrong = |key: &str, valid: fn(&str) -> bool| {
-        route
-            .get(key)
-            .and_then(Value::as_text)
-            .filter(|text| !valid(text))
-            .map(|text| (key.to_owned(), text.to_owned()))
-    };
-    let network =
-        wrong("destination", |text| text.parse::<IpNet>().is_ok() || text.parse::<IpAddr>().is_ok());
-    let hop = wrong("next-hop-address", |text| text.parse::<IpAddr>().is_ok());
-    for (key, text) in network.into_iter().chain(hop) {
-        let message = format!("`{}` is not an address", text.escape_debug());
-        refusals.push(Refusal::new(
-            format!("{path}.{key}"),
-            message,
-            Some("for example: 0.0.0.0/0 by way of 192.168.126.1"),
-        ));
-    }
-}
-
 /// A port is recognised by one address, and ports are Ethernet.
 fn identity(path: &str, interface: &Value, port: Port<'_>, refusals: &mut Vec<Refusal>) {
     let text = |key: &str| interface.get(key).and_then(Value::as_text);
@@ -259,6 +240,50 @@ fn identity(path: &str, interface: &Value, port: Port<'_>, refusals: &mut Vec<Re
             format!("`{}` is not the address in `interfaces`, `{}`", other.escape_debug(), port.mac);
         let hint = "remove it here: a port that is recognised by its address keeps it";
         refusals.push(Refusal::new(format!("{path}.mac-address"), message, Some(hint)));
+    }
+}
+
+/// A keyfile that names neither an interface nor an address belongs to nothing; what is built on ports has no address of its own.
+fn identifier(path: &str, interface: &Value, refusals: &mut Vec<Refusal>) {
+    let text = |key: &str| interface.get(key).and_then(Value::as_text);
+    if text("identifier") != Some("mac-address") {
+        return;
+    }
+    let (message, hint) = match (text("type"), text("mac-address")) {
+        (Some("ethernet") | None, Some(_)) => return,
+        (Some("ethernet") | None, None) => (
+            "no MAC address to recognise it by".to_owned(),
+            "list the port in `interfaces` of the node, with its `macAddress`; then `identifier` is not needed",
+        ),
+        (Some(kind), _) => (
+            format!("an interface of type `{}` is known by its name alone", kind.escape_debug()),
+            "remove it; `interfaces` of the node says which ports are below it",
+        ),
+    };
+    refusals.push(Refusal::new(format!("{path}.identifier"), message, Some(hint)));
+}
+
+/// The crate says that an address or a prefix is wrong, and not where.
+fn prefixes(path: &str, interface: &Value, refusals: &mut Vec<Refusal>) {
+    for (family, longest) in [("ipv4", 32), ("ipv6", 128)] {
+        for (index, entry) in elements(interface, &[family, "address"]).enumerate() {
+            let path = format!("{path}.{family}.address.{index}");
+            let ip = entry.get("ip").and_then(Value::as_text);
+            let fits = |ip: &&str| ip.parse::<IpAddr>().is_ok_and(|ip| ip.is_ipv4() == (family == "ipv4"));
+            if let Some(ip) = ip.filter(|ip| !fits(ip)) {
+                let message = format!("`{}` is not an {family} address", ip.escape_debug());
+                refusals.push(Refusal::new(format!("{path}.ip"), message, None));
+            }
+            let prefix = entry.get("prefix-length").map(number);
+            if prefix.is_some_and(|prefix| !prefix.is_some_and(|length| (0..=longest).contains(&length))) {
+                let message = format!("not a prefix length of {family}: these go up to {longest}");
+                refusals.push(Refusal::new(
+                    format!("{path}.prefix-length"),
+                    message,
+                    Some("for example: 24, 64"),
+                ));
+            }
+        }
     }
 }
 

@@ -7,7 +7,9 @@
 //! Pure: the same document and ports give the same bytes. A version of the crate that writes other bytes needs a new
 //! version of the builder `nmstate`; a test with a whole keyfile notices.
 
+mod culprit;
 mod limits;
+mod routes;
 mod survey;
 
 pub(crate) use survey::Survey;
@@ -45,9 +47,9 @@ pub(crate) fn keyfiles(
 ) -> Result<BTreeMap<String, String>, Vec<Refusal>> {
     let mut refusals = limits::check(document, ports);
     let known: Vec<String> = refusals.iter().map(|one| one.path.clone()).collect();
-    refusals.extend(
-        parts(document).into_iter().filter(|one| !known.iter().any(|path| path.starts_with(&one.path))),
-    );
+    let is_known =
+        |one: &Refusal| known.iter().any(|path| is_below(path, &one.path) || is_below(&one.path, path));
+    refusals.extend(parts(document).into_iter().filter(|one| !is_known(one)));
     if !refusals.is_empty() {
         return Err(refusals);
     }
@@ -71,27 +73,52 @@ fn read<T: serde::de::DeserializeOwned>(value: &Value) -> Result<T, String> {
     serde_json::to_value(value).and_then(serde_json::from_value).map_err(|error| error.to_string())
 }
 
+/// Whether a path is another one, or leads to something in it.
+fn is_below(path: &str, other: &str) -> bool {
+    path.strip_prefix(other).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
+}
+
 /// Parses each part of the document on its own: the crate reports only the first problem, and not where it is.
 fn parts(document: &Value) -> Vec<Refusal> {
+    fn complaint<T: serde::de::DeserializeOwned>(value: &Value) -> Option<String> {
+        read::<T>(value).err()
+    }
     let mut refusals = Vec::new();
-    let mut parse = |path: String, result: Result<(), String>| {
-        if let Err(message) = result {
-            refusals.push(Refusal::new(path, message, None));
-        }
-    };
     for (index, interface) in elements(document, &["interfaces"]).enumerate() {
-        parse(format!("interfaces.{index}"), read::<nmstate::Interface>(interface).map(drop));
+        let path = format!("interfaces.{index}");
+        refusals.extend(culprit::refuse(&path, interface, complaint::<nmstate::Interface>));
     }
     for (index, route) in elements(document, &["routes", "config"]).enumerate() {
-        parse(format!("routes.config.{index}"), read::<nmstate::RouteEntry>(route).map(drop));
+        let path = format!("routes.config.{index}");
+        refusals.extend(culprit::refuse(&path, route, complaint::<nmstate::RouteEntry>));
     }
     for (index, rule) in elements(document, &["route-rules", "config"]).enumerate() {
-        parse(format!("route-rules.config.{index}"), read::<nmstate::RouteRuleEntry>(rule).map(drop));
+        let path = format!("route-rules.config.{index}");
+        refusals.extend(culprit::refuse(&path, rule, complaint::<nmstate::RouteRuleEntry>));
+    }
+    // What is beside `config`; its entries were read above.
+    if let Some(routes) = document.get("routes") {
+        refusals.extend(culprit::refuse("routes", &without_config(routes), complaint::<nmstate::Routes>));
+    }
+    if let Some(rules) = document.get("route-rules") {
+        refusals.extend(culprit::refuse(
+            "route-rules",
+            &without_config(rules),
+            complaint::<nmstate::RouteRules>,
+        ));
     }
     if let Some(dns) = document.get("dns-resolver") {
-        parse("dns-resolver".to_owned(), read::<nmstate::DnsState>(dns).map(drop));
+        refusals.extend(culprit::refuse("dns-resolver", dns, complaint::<nmstate::DnsState>));
     }
     refusals
+}
+
+fn without_config(part: &Value) -> Value {
+    let mut rest = part.clone();
+    if let Value::Map(map) = &mut rest {
+        map.remove("config");
+    }
+    rest
 }
 
 /// The elements of a list below map keys; none for anything else.

@@ -80,6 +80,43 @@ fn the_order_of_interfaces_does_not_matter() {
     }
 }
 
+/// Ports of bonds in an OVS bridge are described by that.
+#[test]
+fn ports_are_found_wherever_they_are_named() {
+    let document = document(
+        "interfaces: [{name: br, type: ovs-bridge, bridge: {port: [{name: b, link-aggregation: {mode: balance-slb, port: \
+         [{name: eno1}, {name: eno2}]}}]}}]",
+    );
+    assert_eq!(Vec::from_iter(Survey::of(&document).names()), ["b", "br", "eno1", "eno2"]);
+}
+
+#[test]
+fn only_what_is_up_and_in_the_main_table_counts() {
+    let survey = |ipv4: &str, more: &str, routes: &str| {
+        let text = format!(
+            "interfaces: [{{name: eno1, type: ethernet, {more}ipv4: {{{ipv4}}}}}]\nroutes: {{config: [{routes}]}}"
+        );
+        let document = document(&text);
+        let Survey { addresses, dynamic, default_route, dns, .. } = Survey::of(&document);
+        (addresses.len(), dynamic[0], default_route[0], dns)
+    };
+    let own = "enabled: true, address: [{ip: 192.0.2.1, prefix-length: 24}]";
+    let route = "{destination: 0.0.0.0/0, next-hop-address: 192.0.2.2, next-hop-interface: eno1}";
+    assert_eq!(survey(own, "", route), (1, false, true, false));
+    assert_eq!(survey(own, "", &route.replace("eno1", "eno1, table-id: 254")), (1, false, true, false));
+    assert_eq!(survey(own, "", &route.replace("eno1", "eno1, table-id: 200")), (1, false, false, false));
+    assert_eq!(survey(own, "state: down, ", ""), (0, false, false, false));
+    assert_eq!(survey("enabled: true, dhcp: true", "", ""), (0, true, true, true));
+    for off in ["auto-routes: false", "auto-gateway: false", "auto-route-table-id: 100"] {
+        assert_eq!(
+            survey(&format!("enabled: true, dhcp: true, {off}"), "", ""),
+            (0, true, false, true),
+            "{off}"
+        );
+    }
+    assert_eq!(survey("enabled: true, dhcp: true, auto-dns: false", "", ""), (0, true, true, false));
+}
+
 /// What the crate would take without a word, and what it reports without a place.
 #[test]
 fn what_is_refused_says_where() {
@@ -134,6 +171,35 @@ fn what_is_refused_says_where() {
         ),
         format!("interfaces: [{{{eno1}}}]\ndns-resolver: {{config: {{server: [192.0.2.1]}}}}"),
         format!("{up}\ndns-resolver: {{server: [192.0.2.1]}}"),
+        // The field that the crate complains about, wherever it is.
+        format!("interfaces: [{{{eno1}, mtuu: 9000}}]"),
+        format!(
+            "interfaces: [{{{eno1}, ipv4: {{enabled: true, address: [{{ip: 192.0.2.1, prefixlength: 24}}]}}}}]"
+        ),
+        format!(
+            "interfaces: [{{{eno1}, ipv4: {{enabled: true, address: [{{ip: fd00::1, prefix-length: 24}}]}}}}]"
+        ),
+        format!(
+            "interfaces: [{{{eno1}}}, {{name: b, type: bond, link-aggregation: {{mode: 1, port: [eno1], options: {{mimon: 100, updelay: soon}}}}}}]"
+        ),
+        format!("interfaces: [{{{eno1}, ethtool: {{feature: {{rx-gro: true}}, rign: {{rx: 1}}}}}}]"),
+        format!(
+            "interfaces: [{{{eno1}}}, {{name: uplink, type: ethernet, identifier: mac-address}}, {{name: b, type: bond, identifier: mac-address, link-aggregation: {{mode: 1, port: [uplink]}}}}]"
+        ),
+        format!(
+            "interfaces: [{{{eno1}}}, {{name: iv, type: ipvlan, ipvlan: {{base-iface: eno1, mode: l2}}}}]"
+        ),
+        format!("{up}\nroutes: {{config: [{{destination: 0.0.0.0/0, next-hop-address: 192.0.2.1}}]}}"),
+        format!(
+            "{up}\nroutes: {{config: [{{next-hop-interface: eno1, state: absent}}], running: [{{destination: 0.0.0.0/0}}], confg: []}}"
+        ),
+        format!(
+            "{up}\nroutes: {{config: [{{destination: 0.0.0.0/0, next-hop-address: 192.0.2.1, next-hop-interface: eno1, gateway: 192.0.2.1}}]}}"
+        ),
+        format!(
+            "{up}\nroute-rules: {{config: [{{ip-from: 192.0.2.0/24, route-table: 200, state: absent}}, {{ip-form: 192.0.2.0/24}}]}}"
+        ),
+        format!("{up}\ndns-resolver: {{running: {{server: [192.0.2.1]}}}}"),
     ];
     let mut table = String::new();
     for text in cases {
