@@ -214,7 +214,7 @@ fn the_page_of_a_release() {
       + 1: olm-operator-controller
       - 1: olm-rukpak
     flags
-      ~ Pod openshift-cluster-version/cluster-version-operator cluster-version-operator: --release-image demo.invalid/openshift/release@sha256:3c22b6e7ecfe118b39a2e174ab9e63a6e5018f66816e79930f22a95bc7cc…
+      ~ Pod openshift-cluster-version/cluster-version-operator cluster-version-operator: --release-image demo.invalid/openshift/release@sha256:7da92966b36c46282caff1f8ce6b030900007767ac731384820cdcba088b…
       ~ Pod kube-system/kube-apiserver kube-apiserver: --feature-gates AdditionalRoutingCapabilities false → true
       + Pod kube-system/kube-apiserver kube-apiserver: --feature-gates HighlyAvailableArbiter false
       ~ Pod kube-system/kube-apiserver kube-apiserver: --feature-gates MachineConfigNodes false → true

@@ -111,7 +111,7 @@ fn blame_goes_back_to_lines_of_files() {
       from      ignition/master-0:tree/var/lib/kubelet/config.json  (ignition, built-in recipes/65-ignition/masters.toml)
       from      mco/master:config.ign  (machineconfig, built-in recipes/60-mco/pools.toml)
       origin    `rendered` = mco/rendered:machine-configs
-      image     sha256:3c22b6e7ecfe118b39a2e174ab9e63a6e5018f66816e79930f22a95bc7ccd345  (release/image)
+      image     sha256:7da92966b36c46282caff1f8ce6b030900007767ac731384820cdcba088b2975  (release/image)
       image     demo.invalid/openshift/components@sha256:9c644f1b350beac727dec66db01f60779d44a363ed13d26b0fcf92ae02cf04cc  (mco/image)
     [exit 0]
     ");

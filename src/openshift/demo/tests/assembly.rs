@@ -83,13 +83,13 @@ fn the_digests_are_pinned() {
     assert_eq!(
         digests,
         [
-            "sha256:3c22b6e7ecfe118b39a2e174ab9e63a6e5018f66816e79930f22a95bc7ccd345",
-            "sha256:5ad001ba6d29541d22fc3c4580c8012c0e78436f13b002facfab034f513386ce",
-            "sha256:b7d3a3897b3dba8f0d455682e4289b0b2d4a6c3cd4245bf32c17cf907ec4c64b",
-            "sha256:df5c063d63141cddd1150547ae42d34e78bf22fbfd7b9f28f0ce57eaff984994",
-            "sha256:c0b0d3faaf9f675a1b71884f835025f2c5daca8b29bd02c40f183db5facd399a",
-            "sha256:51613c718f960b4e3808693c3a12681e0f84daa850b80d14e14d63dac1dbfa7e",
-            "sha256:49e3584a6e1262ce829da77aa05d8c47f389131dfadbf4775782814e754a5191",
+            "sha256:7da92966b36c46282caff1f8ce6b030900007767ac731384820cdcba088b2975",
+            "sha256:1a9668c977bfb6ff6f156ea44d8805f5be02b494a455af3ef3bccdb851adb10c",
+            "sha256:f55b1d7f042f3352b593edf3ea7a621ecceb728470e2407c12575dad37fa8b90",
+            "sha256:4943d65d02b6031e054305ba23c53c77777f8a65915d166aa9ffa57376d8d6df",
+            "sha256:4957961f89faa905edf509a5c1a976bb8000a5ab55df31256275e45a5bae6a29",
+            "sha256:d613588fff151e08269cd774753d2573108c73604667f54b4d943d1541cbf1ae",
+            "sha256:be1498ba9aa65c6349dd2b366113e50c5ff40572f342ab090182f3868c1e17ed",
         ]
     );
 }
@@ -116,7 +116,7 @@ fn a_multi_architecture_release_is_lists_of_the_same_content() {
     assert_eq!(metadata["metadata"]["release.openshift.io/architecture"], "multi");
     assert_eq!(metadata["version"], "4.22.0-demo");
     let digest = open("4.18-multi").unwrap().release().1.to_string();
-    assert_eq!(digest, "sha256:04ea29cd4c56e6d0f0ce949b951126aeeaffe0c5a2252e8dcd05390d5ccd580a");
+    assert_eq!(digest, "sha256:4f600a6a882b0a92df506403e9ca6d3c9fb4086330a1fcd709d09badd722a7df");
 }
 
 #[test]
