@@ -232,7 +232,8 @@ fn what_is_wrong_with_an_agent_config_has_its_line() {
     insta::assert_snapshot!(ws.run(&["init", "ours", "--from", "theirs"]), @"
     [stderr]
     error: 1 problem:
-    theirs/agent-config.yaml:22: hosts.0.networkConfig.interfaces.0: unknown variant `fastest`, expected one of `0`, `balance-rr`, `1`, `active-backup`, `2`, `balance-xor`, `3`, `broadcast`, `4`, `802.3ad`, `lacp`, `5`, `balance-tlb`, `6`, `balance-alb`, `unknown`
+    theirs/agent-config.yaml:26: hosts.0.networkConfig.interfaces.0.link-aggregation.mode: `fastest` is not a value of this field
+      hint: known: 0, balance-rr, 1, active-backup, 2, balance-xor, 3, broadcast, 4, 802.3ad, lacp, 5, balance-tlb, 6, balance-alb, unknown
     [exit 1]
     ");
     ws.write(
@@ -246,6 +247,35 @@ fn what_is_wrong_with_an_agent_config_has_its_line() {
       hint: correct the address, or networking.machineNetwork of the install-config
     [exit 1]
     ");
+}
+
+/// The generated file is nobody's yet: a problem is where the value came from.
+#[test]
+fn what_a_host_does_not_fit_has_its_line() {
+    let says = |text: &str, wanted: &str| {
+        let said = agent(text).run(&["init", "ours", "--from", "theirs"]);
+        assert!(said.contains(wanted) && said.ends_with("[exit 1]\n"), "{said}");
+    };
+    says(
+        &AGENT.replace("kind: AgentConfig", "kind: InstallConfig"),
+        "error: 1 problem:\ntheirs/agent-config.yaml:2: kind: `InstallConfig` is not an AgentConfig\n",
+    );
+    says(
+        &AGENT.replace("hostname: server-0.edge", "hostname: Server_0.edge"),
+        "error: 1 problem:\ntheirs/agent-config.yaml:11: hosts.0: `Server_0` is not a DNS label",
+    );
+    says(
+        &AGENT.replace("- interfaces:\n", "- role: master\n  interfaces:\n"),
+        "error: 1 problem:\ntheirs/agent-config.yaml:43: hosts.1: `master-1` is a master too many: install-config.yaml has \
+         `controlPlane.replicas: 1`\n  hint: correct the number there, or the role of the host; or remove it\n",
+    );
+    // The address that a single machine is to be found at is its own.
+    let first = &AGENT[..AGENT.find("- interfaces:").unwrap()];
+    let ws = agent(&first.replace("rendezvousIP: 192.168.111.80", "rendezvousIP: 192.168.111.81"));
+    ws.write("theirs/install-config.yaml", &INSTALL.replace("replicas: 2", "replicas: 0"));
+    let said = ws.run(&["init", "ours", "--from", "theirs"]);
+    let line = said.lines().find(|line| line.contains(" rendezvousIP ")).unwrap_or_else(|| panic!("{said}"));
+    assert!(line.ends_with("the only node has another address"), "{said}");
 }
 
 const INSTANCE: &str = r#"---

@@ -175,7 +175,7 @@ fn init(
     let origin = match from {
         None => Origin {
             install_config: Some(example.install_config.to_owned()),
-            cluster: Generated { text: example.cluster.to_owned(), taken: vec![], guessed: vec![] },
+            cluster: Generated { text: example.cluster.to_owned(), ..Generated::default() },
             others: vec![],
             hosts_file: None,
             left_out: vec![],
@@ -183,7 +183,7 @@ fn init(
         Some(path) => origin::read(path, &own, release)?,
     };
     let Origin { install_config, cluster, others, hosts_file, left_out } = origin;
-    let Generated { text: cluster, taken, guessed } = cluster;
+    let Generated { text: cluster, taken, guessed, in_place: _ } = cluster;
     let first = [(INSTALL_CONFIG.to_owned(), install_config), (CLUSTER.to_owned(), Some(cluster))];
     let files: Vec<(String, Option<String>)> =
         first.into_iter().chain(others.into_iter().map(|(name, text)| (name, Some(text)))).collect();

@@ -109,10 +109,13 @@ fn origin(install_config: Option<String>, cluster: Generated, hosts: Hosts) -> O
     let mut left_out = hosts.left_out;
     let is_taken = |at: &Place| cluster.taken.iter().any(|taken| taken.place == *at);
     if let Some(at) = hosts.rendezvous.filter(|at| !is_taken(&at.place)) {
-        let reason =
-            "no master doubles as the bootstrap node: a separate machine runs the first control plane"
-                .to_owned();
-        left_out.push(LeftOut { place: at.place, reason });
+        let reason = match cluster.in_place {
+            true => "the only node has another address",
+            false => {
+                "no master doubles as the bootstrap node: a separate machine runs the first control plane"
+            }
+        };
+        left_out.push(LeftOut { place: at.place, reason: reason.to_owned() });
     }
     left_out.sort_by_key(|one| (one.place.file.clone(), one.place.line));
     Origin { install_config, cluster, others, hosts_file: Some(hosts.file), left_out }

@@ -47,11 +47,13 @@ pub(crate) const SINGLE_NODE: Example = Example {
 };
 
 /// A `cluster.yaml` for an install-config, and the origin of its values.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub(crate) struct Generated {
     pub text: String,
     pub taken: Vec<Taken>,
     pub guessed: Vec<Guess>,
+    /// Whether its only node bootstraps itself.
+    pub in_place: bool,
 }
 
 /// A value of the install-config that the nodes and addresses follow.
@@ -115,9 +117,9 @@ pub(crate) fn cluster_yaml_for(install_config: Source<'_>, known: Known<'_>) -> 
     let nothing = Hosts::default();
     let mut nodes = NodePlan::new(known.hosts.unwrap_or(&nothing), &networks, masters, workers);
     nodes.in_place |= files.install.wrote(IN_PLACE);
-    let outside = nodes.outside(&networks);
-    if !outside.is_empty() {
-        return Err(Problems(outside));
+    let misfits = [nodes.surplus([masters, workers]), nodes.outside(&networks)].concat();
+    if !misfits.is_empty() {
+        return Err(Problems(misfits));
     }
     taken.extend(nodes.taken(in_install_config));
     let vips = inputs.api.iter().chain(&inputs.ingress).map(|at| at.value);
@@ -141,7 +143,7 @@ pub(crate) fn cluster_yaml_for(install_config: Source<'_>, known: Known<'_>) -> 
     loaded.map_err(|Problems(found)| {
         Problems(found.into_iter().map(|problem| nodes.locate(GENERATED, problem)).collect())
     })?;
-    Ok(Generated { text, taken, guessed })
+    Ok(Generated { text, taken, guessed, in_place: nodes.in_place })
 }
 
 fn taken(files: &Files, inputs: &Inputs<'_>) -> Vec<Taken> {

@@ -84,6 +84,27 @@ impl<'a> NodePlan<'a> {
         }
     }
 
+    /// Hosts for which the install-config has no replica.
+    pub(super) fn surplus(&self, [masters, workers]: [u32; 2]) -> Vec<Problem> {
+        let pools = [
+            ("master", "controlPlane.replicas", masters, &self.masters),
+            ("worker", "compute.worker.replicas", workers, &self.workers),
+        ];
+        let problem = |slot: &Slot<'_>, role: &str, field: &str, replicas: u32| {
+            let host = slot.host?;
+            let message = format!(
+                "`{}` is a {role} too many: install-config.yaml has `{field}: {replicas}`",
+                slot.name
+            );
+            let hint = "correct the number there, or the role of the host; or remove it".to_owned();
+            Some(Problem::new(host.place.clone(), message).hint(hint))
+        };
+        let all = pools.into_iter().flat_map(|(role, field, replicas, slots)| {
+            slots.iter().skip(replicas as usize).filter_map(move |slot| problem(slot, role, field, replicas))
+        });
+        all.collect()
+    }
+
     /// Hosts whose addresses are all outside the machine networks.
     pub(super) fn outside(&self, networks: &[IpNet]) -> Vec<Problem> {
         let slots = self.masters.iter().chain(&self.workers).filter(|slot| slot.ips.is_empty());
@@ -176,7 +197,13 @@ impl<'a> NodePlan<'a> {
         }
         let (node, below) = field.strip_prefix("nodes.")?.split_once('.').unwrap_or((field, ""));
         let node = node.strip_prefix("nodes.").unwrap_or(node);
-        let host = self.masters.iter().chain(&self.workers).find(|slot| slot.name == node)?.host?;
+        let mut slots = self.masters.iter().chain(&self.workers);
+        // A node whose name is not a name is called by its place in the list, after the bootstrap node's.
+        let by_place = || node.parse::<usize>().ok()?.checked_sub(usize::from(!self.in_place));
+        let host = match slots.clone().find(|slot| slot.name == node) {
+            Some(slot) => slot.host?,
+            None => slots.nth(by_place()?)?.host?,
+        };
         match (below.strip_prefix("networkConfig"), &host.network) {
             (Some(path), Some(network)) => Some(network.place_of(path.trim_start_matches('.'))),
             _ => Some(host.place.clone()),

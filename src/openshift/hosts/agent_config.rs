@@ -24,6 +24,12 @@ pub(crate) fn agent_config(source: Source<'_>, problems: &mut Problems) -> Optio
     let mut reader = Reader::new(source.name, problems);
     let known = ["hosts", "rendezvousIP", "additionalNTPSources"];
     reader.fields("", &root, &known, TOP);
+    if let Some(kind) = reader.text("", &root, "kind").filter(|kind| kind.value != "AgentConfig") {
+        let line = line_of(&root, "kind");
+        let message = format!("`{}` is not an AgentConfig", kind.value);
+        let hint = "the file that the agent-based installer reads has `kind: AgentConfig`";
+        reader.problem("kind", line, message, hint);
+    }
     // What the format itself demands is nobody's wish.
     reader.left_out.retain(|one| !matches!(one.place.field.as_str(), "apiVersion" | "kind" | "metadata"));
     let rendezvous = root.get("rendezvousIP").filter(|node| !node.is_null() && node.text() != Some(""));
