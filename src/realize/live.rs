@@ -26,6 +26,9 @@ const POOLS: Gvr = Gvr::new("machineconfiguration.openshift.io", "v1", "machinec
 const ANNOTATIONS: &str = "/etc/machine-config-daemon/node-annotations.json";
 const CURRENT: &str = "machineconfiguration.openshift.io/currentConfig";
 
+/// The kind of obstacle that says that cluster and closure do not trust each other.
+const AUTHORITY: &str = "authority";
+
 /// What was found.
 #[derive(Debug, Default)]
 pub(super) struct Findings {
@@ -43,8 +46,12 @@ pub(super) fn compare(realizer: &Realizer<'_>, host: &Host<'_>, plan: &RealizePl
         return found;
     }
     let Ok(client) = cluster.client(realizer.runner.cancel) else { return found };
-    if client.ready().is_err() {
-        return found; // whoever asks for the inventory says so
+    if let Err(error) = client.ready() {
+        // While it is silent, nothing is known of it.
+        let is_told = plan.obstacles.iter().any(|one| one.kind == AUTHORITY);
+        let is_known = error.is_transient() || matches!(error, ApiError::Stopped) || is_told;
+        found.obstacles.extend((!is_known).then(|| stranger(&error)));
+        return found;
     }
     for machine in &joining {
         found.obstacles.extend(credential(realizer, cluster, machine));
@@ -52,6 +59,16 @@ pub(super) fn compare(realizer: &Realizer<'_>, host: &Host<'_>, plan: &RealizePl
     }
     found.notes.extend(release(realizer, &client));
     found
+}
+
+/// Whoever answers there is not the cluster of this closure, or its authorities have changed.
+pub(super) fn stranger(error: &ApiError) -> Obstacle {
+    obstacle(
+        AUTHORITY,
+        error.to_string(),
+        "the authorities of the live cluster are not those of this closure, or another cluster has the address: build with the seed, \
+         lock and generation that made it, or replace its root CA in cluster.yaml (`pki.authorities`)",
+    )
 }
 
 /// The kubelet's own way in: with its kubeconfig, at the API's address.
@@ -86,7 +103,7 @@ fn credential(
         ),
         _ => return None,
     };
-    Some(obstacle("authority", format!("`{node}` could not join: {what}: {}", chain(&error)), hint))
+    Some(obstacle(AUTHORITY, format!("`{node}` could not join: {what}: {}", chain(&error)), hint))
 }
 
 /// The rendered config that the node will say it has.
@@ -106,8 +123,10 @@ fn rendered(realizer: &Realizer<'_>, client: &Client<'_>, machine: &DesiredMachi
                 "`{}` would degrade: its configuration is {own}, which the cluster does not have; pool `{pool}` has {theirs}",
                 machine.node
             );
-            let hint = "build from the files that made the cluster, without later changes to its manifests; if the config was pruned, \
-                        `oc apply` the one of `tinderbox show mco/worker:machine-config.json` again. `tinderbox drift` shows what differs";
+            let hint = format!(
+                "build from the files that made the cluster, without later changes to its manifests; if the config was pruned, `oc apply` \
+                 the one of `tinderbox show mco/{pool}:machine-config.json` again. `tinderbox drift` shows what differs"
+            );
             found.obstacles.push(obstacle("rendered", message, hint));
         }
         Ok(_) => found.notes.push(format!(

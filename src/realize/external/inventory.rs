@@ -8,6 +8,7 @@ use super::machines::{Boot, Machine};
 use crate::realize::api::ApiError;
 use crate::realize::cluster::{CONFIG_MAPS, conditions, get_or_null};
 use crate::realize::desired::DesiredMachine;
+use crate::realize::live::stranger;
 use crate::realize::obstacles::{Obstacle, obstacle};
 use crate::realize::plan::{PlanStep, ResourceKind, StepAction};
 use crate::realize::provider::{Inventory, MachineState};
@@ -142,14 +143,8 @@ impl Inventory for Found<'_> {
             );
             obstacle("image", message, no_image)
         });
-        // Whoever answers there is not the cluster of this closure, or its authorities have changed.
         let refused = match &self.cluster {
-            Err(error) if !error.is_transient() => Some(obstacle(
-                "authority",
-                error.to_string(),
-                "the authorities of the live cluster are not those of this closure, or another cluster has the address: build with the \
-                 seed, lock and generation that made it, or replace its root CA in cluster.yaml (`pki.authorities`)",
-            )),
+            Err(error) if !error.is_transient() => Some(stranger(error)),
             _ => None,
         };
         refused.into_iter().chain(medium).collect()

@@ -45,7 +45,8 @@ pub(super) fn ask(realizer: &Realizer<'_>, servers: &[IpAddr]) -> Vec<PreflightC
     let expected = needs::records(cluster).into_iter().map(|(name, addresses)| {
         let label = name.split('.').next().unwrap_or_default();
         let (without, is_required) = match label {
-            "api-int" => ("nodes do not find the API", !holds_vips),
+            "api-int" if holds_vips => ("nodes answer for it themselves, and nobody else finds it", false),
+            "api-int" => ("nodes do not find the API", true),
             "api" => ("nobody finds the API", true),
             "*" => ("no route is found, the console and the login among them", true),
             _ => ("people and certificates know the node by this name", false),

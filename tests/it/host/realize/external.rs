@@ -283,6 +283,33 @@ fn what_surrounds_the_machines_is_asked_first() {
     assert!(wrong.ends_with("[exit 1]\n"), "{wrong}");
 }
 
+/// Addresses that the nodes will hold themselves: whoever has one already is in their way.
+#[test]
+fn addresses_that_nodes_hold_are_free_before() {
+    let part = "a preflight of a cluster whose nodes hold the VIPs";
+    let Some(site) = Site::start(part) else { return };
+    let Some(ws) = external(part) else { return };
+    let platform = "baremetal: {apiVIPs: [192.168.126.10], ingressVIPs: [192.168.126.11]}";
+    ws.edit("install-config.yaml", "none: {}", platform);
+    ws.build(&[]);
+    site.on_site("ip address delete 192.168.126.11/24 dev lan");
+    let asked = site.run(&ws, &["realize", "preflight", "-q"]);
+    let line = |address: &str| {
+        let found = asked.lines().find(|line| line.contains(&format!("balancer  {address}: ")));
+        found.unwrap_or_else(|| panic!("{asked}"))
+    };
+    assert_eq!(
+        line("192.168.126.10"),
+        "warning  balancer  192.168.126.10: a machine has this address already"
+    );
+    assert_eq!(
+        line("192.168.126.11"),
+        "ok       balancer  192.168.126.11: nobody has this address yet; the nodes will hold it"
+    );
+    let answered = site.json(&ws, &["realize", "preflight", "--json", "-q"]);
+    assert_document(&ws, "realize-preflight", &answered);
+}
+
 /// A run of ours whose user does what it says: switches a machine off.
 fn obey(site: &Site, ws: &Workspace, args: &[&str], off: &str, address: &str) -> (bool, String) {
     let log = ws.temp().join("run.log");

@@ -33,8 +33,9 @@ struct Stage<'a> {
     libvirt: &'a Libvirt,
     ws: Workspace,
     api: Api,
-    _door: Door,
-    _nodes: Nodes<'a>,
+    /// None once another one leads elsewhere.
+    door: Option<Door>,
+    nodes: Nodes<'a>,
 }
 
 impl<'a> Stage<'a> {
@@ -57,7 +58,7 @@ impl<'a> Stage<'a> {
             cluster.put(pod("alone", "worker-1", json!([])));
             cluster.put(pod("elsewhere", "worker-0", owned("ReplicaSet")));
         });
-        let stage = Self { libvirt, ws, api, _door: door, _nodes: nodes };
+        let stage = Self { libvirt, ws, api, door: Some(door), nodes };
         stage.wait();
         stage
     }
@@ -166,7 +167,7 @@ fn a_node_leaves_with_its_machine_and_nothing_else() {
 #[test]
 fn who_may_not_leave_stays() {
     let Some(libvirt) = Libvirt::start("nodes that are not removed") else { return };
-    let stage = Stage::new(&libvirt);
+    let mut stage = Stage::new(&libvirt);
     let before = stage.host();
     let (code, text) = stage.run(&["worker-7"]);
     assert!(
@@ -191,6 +192,14 @@ fn who_may_not_leave_stays() {
     });
     let (code, text) = stage.run(&["master-1", "--yes"]);
     assert!(code == 1 && text.contains("`master-1` is a master, and etcd still has its member"), "{text}");
+    // Nor one that only may be its, or a list of nobody.
+    for (list, wanted) in
+        [(&["[?]"][..], "etcd still has its member"), (&[], "does not say which members etcd has")]
+    {
+        stage.api.look(|cluster| cluster.put(members(list)));
+        let (code, text) = stage.run(&["master-1", "--yes"]);
+        assert!(code == 1 && text.contains(wanted), "{list:?}: {text}");
+    }
     assert_eq!(stage.host(), before);
     assert!(stage.api.seen().iter().all(|seen| seen.request.starts_with("GET ")), "{:?}", stage.api.seen());
     stage.api.look(|cluster| cluster.put(members(&["192.168.126.101", "192.168.126.103"])));
@@ -203,6 +212,27 @@ fn who_may_not_leave_stays() {
     let (code, text) = stage.run(&["worker-1", "--yes"]);
     assert!(code == 0 && text.contains("worker-1 removed: 0 pods evicted, 3 resources removed"), "{text}");
     assert!(!stage.has(&format!("/api/v1/nodes/worker-1.{DOMAIN}")));
+
+    // What joins a running cluster has to trust it: another cluster has the address.
+    let others = Workspace::example().prebuilt();
+    others.write_seed(&[8; 32]);
+    std::fs::remove_file(others.dir.join("cluster.lock")).unwrap();
+    let foreign = Api::start(&Tls::api_server(&secrets(&others, &SERVER)));
+    libvirt.sh(&format!("touch {}", stage.ws.temp().join("pool/pivoted").display()));
+    drop(stage.door.take());
+    let door = stage.nodes.network().door("192.168.126.100:6443", foreign.port());
+    let end = Instant::now() + Duration::from_secs(120);
+    loop {
+        let output = libvirt.command(&stage.ws, &["realize", "plan", "--json"]).output().unwrap();
+        let plan: Value = serde_json::from_slice(&output.stdout).unwrap();
+        let obstacles = plan["obstacles"].as_array().unwrap();
+        if let Some(found) = obstacles.iter().find(|one| one["kind"] == "authority") {
+            assert!(found["message"].as_str().unwrap().contains("is not trusted"), "{found}");
+            break;
+        }
+        assert!(Instant::now() < end, "{plan}");
+    }
+    drop(door);
 
     // Without an API nothing is touched.
     stage.api.stop();
