@@ -144,36 +144,38 @@ pub(super) fn parse_count(text: &str) -> std::result::Result<u64, String> {
 
 /// `90s`, `15m`, `12h`, `30d`, `2w`.
 pub(super) fn parse_age(text: &str) -> std::result::Result<Duration, String> {
-    let (number, unit) = split_unit(text)?;
+    const FORM: &str = "write it as 90s, 15m, 12h, 30d or 2w";
+    let (number, unit) = split_unit(text).ok_or(FORM)?;
     let seconds = match unit {
         "s" => 1,
         "m" => 60,
         "h" => 3600,
         "d" => 86400,
         "w" => 604_800,
-        _ => return Err("write it as 90s, 15m, 12h, 30d or 2w".into()),
+        _ => return Err(FORM.into()),
     };
     number.checked_mul(seconds).map(Duration::from_secs).ok_or_else(|| "that is too long".into())
 }
 
 /// `4096`, `500M`, `10G`, with binary units.
 pub(super) fn parse_size(text: &str) -> std::result::Result<u64, String> {
-    let (number, unit) = split_unit(text)?;
+    const FORM: &str = "write it as 4096, 500M or 10G";
+    let (number, unit) = split_unit(text).ok_or(FORM)?;
     let shift = match unit.trim_end_matches("iB").trim_end_matches('B') {
         "" => 0,
         "K" | "k" => 10,
         "M" => 20,
         "G" => 30,
         "T" => 40,
-        _ => return Err("write it as 4096, 500M or 10G".into()),
+        _ => return Err(FORM.into()),
     };
     number.checked_mul(1 << shift).ok_or_else(|| "that is too large".into())
 }
 
-fn split_unit(text: &str) -> std::result::Result<(u64, &str), String> {
+/// A whole number, and what follows it.
+fn split_unit(text: &str) -> Option<(u64, &str)> {
     let end = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
-    let number = text[..end].parse().map_err(|_| "it must begin with a whole number".to_owned())?;
-    Ok((number, &text[end..]))
+    Some((text[..end].parse().ok()?, &text[end..]))
 }
 
 #[cfg(test)]

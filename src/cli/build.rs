@@ -298,6 +298,9 @@ fn target(context: BuildContext<'_>, at: NodeIndex, done: &Done) -> Option<Targe
 /// What a build would do. Writes nothing, in the directory or in the store.
 fn dry_run(env: Env<'_>, targets: &[String]) -> Result<BuildReport> {
     let workspace = Workspace::load(env, Missing::Imagine)?;
+    if let Some(refused) = workspace.lock_is_behind(env)? {
+        return Err(refused.into());
+    }
     let targets = workspace.select(targets)?;
     let nodes = workspace.graph.nodes();
     let names = |found: &mut dyn Iterator<Item = &NodeIndex>| {

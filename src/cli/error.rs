@@ -8,6 +8,7 @@ use clap::error::{ContextKind, ContextValue, ErrorKind};
 use schemars::JsonSchema;
 use serde::Serialize;
 
+use super::environment;
 use super::output::{
     Colour, stderr, stderr_is_colourful, stderr_line, stderr_lines, stderr_paint, stdout_past_output,
 };
@@ -169,17 +170,39 @@ pub(super) fn print_usage(error: &clap::Error, json: bool, program: clap::Comman
         stderr(&help);
         return ExitCode::from(2);
     }
-    if json && error.use_stderr() {
-        let text = error.render().to_string();
+    let text = error.render().to_string();
+    if !error.use_stderr() || !text.starts_with("error: ") {
+        let _ = error.print(); // a closed pipe is not worth a second error
+        return ExitCode::from(if error.use_stderr() { 2 } else { 0 });
+    }
+    let text = without_variables(&text);
+    if json {
         let (message, rest) = text.split_once("\n\n").unwrap_or((&text, ""));
         let is_advice = |line: &&str| !line.is_empty() && !line.starts_with("For more information");
-        let hint = rest.lines().map(str::trim).filter(is_advice);
+        let hint = rest.lines().map(|line| line.trim().trim_start_matches("tip: ")).filter(is_advice);
         let hint = hint.collect::<Vec<_>>().join("\n");
         let error = message.trim().trim_start_matches("error: ").to_owned();
         ErrorDocument { error, hint: Some(hint).filter(|hint| !hint.is_empty()), problems: None }.print();
     }
-    let _ = error.print(); // a closed pipe is not worth a second error
-    ExitCode::from(if error.use_stderr() { 2 } else { 0 })
+    for line in text.lines().filter(|line| !line.is_empty()) {
+        let words = [("error: ", "error:"), ("  tip: ", "hint:"), ("  note: ", "note:")];
+        let ours = words.iter().find_map(|(clap, ours)| Some((ours, line.strip_prefix(clap)?)));
+        match ours {
+            Some((word, rest)) => stderr_line(format!("{} {rest}", paint(word))),
+            None => stderr_line(line.to_owned()),
+        };
+    }
+    ExitCode::from(2)
+}
+
+/// clap's message without options that only a variable has set, which its usage lists as if they were required.
+fn without_variables(text: &str) -> String {
+    let options = [" --store <DIR>", " --seed <FILE>", " --identity <FILE>"];
+    let unused = options.into_iter().filter(|option| {
+        let name = option.trim_start().split(' ').next().unwrap_or_default();
+        !environment::has_option(name)
+    });
+    unused.fold(text.to_owned(), |text, option| text.replace(option, ""))
 }
 
 /// Without a verb, the help says which there are. clap does this too, but takes a variable such as TINDERBOX_STORE for an
@@ -250,7 +273,7 @@ fn lists_problems(error: &(dyn std::error::Error + 'static)) -> bool {
 
 fn paint(word: &str) -> String {
     let colour = match word {
-        "hint:" => Colour::Cyan,
+        "hint:" | "note:" => Colour::Cyan,
         _ => Colour::Red,
     };
     stderr_paint(word, colour)

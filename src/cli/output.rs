@@ -34,6 +34,14 @@ pub(super) fn is_terminal() -> bool {
     CAPTURED.lock().unwrap_or_else(PoisonError::into_inner).is_none() && std::io::stdout().is_terminal()
 }
 
+/// A page or a picture goes into a file or a pipe: on a terminal it would be thousands of lines of markup.
+pub(super) fn refuse_on_terminal(what: &str, advice: &str) -> super::Result<()> {
+    match is_terminal() {
+        true => Err(super::Error::usage(format!("a terminal cannot show a {what}"), advice)),
+        false => Ok(()),
+    }
+}
+
 /// How a verb prints its result: as one JSON document, or as text for people.
 #[derive(Clone, Copy)]
 pub(super) struct Printer<'a> {

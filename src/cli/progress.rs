@@ -323,7 +323,8 @@ impl View {
     /// Erases the view, so that permanent lines appear above it.
     fn clear(&mut self) {
         if self.drawn > 0 {
-            stderr(&format!("\x1b[{}A\x1b[J", self.drawn));
+            // Line by line: tmux moves what "erase below" clears into its history if that is the whole screen.
+            stderr(&"\x1b[A\x1b[2K".repeat(self.drawn));
             self.drawn = 0;
         }
     }

@@ -13,7 +13,8 @@ use super::document::{Document, Documented};
 use super::output::{Colour, line, stdout_paint};
 use super::{Error, Printer, Result, complete, targets};
 use crate::base::digest::DrvId;
-use crate::base::hint::Place;
+use crate::base::event::{Event, Events as _};
+use crate::base::hint::{Place, chain};
 use crate::compare::cause::{Cause, CauseKind};
 use crate::engine::drv::Explanation;
 use crate::engine::exec::{self, BuildPlan};
@@ -154,6 +155,10 @@ fn word(kind: CauseKind) -> (u8, &'static str) {
 
 pub(crate) fn why(env: Env<'_>, target: &str) -> Result<Why> {
     let workspace = Workspace::load(env, Missing::Imagine)?;
+    if let Some(refused) = workspace.lock_is_behind(env)? {
+        let text = format!("the next build fails: {}", chain(&refused));
+        env.events.emit(Event::Warning { text });
+    }
     let selected = workspace.select(&[target.to_owned()])?;
     let not_built = || Error::NotBuilt { target: target.to_owned() };
     let store =

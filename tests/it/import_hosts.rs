@@ -532,7 +532,7 @@ fn a_cluster_instance_has_the_platform_of_the_assisted_installer() {
     insta::assert_snapshot!(ws.run(&["init", "without", "--from", "without.yaml"]), @"
     [stderr]
     error: 1 problem:
-    without.yaml:5: spec.apiVIPs: required, and not given
+    without.yaml:5: spec.apiVIPs: required, but missing
       hint: for example: [192.168.126.10]
     [exit 1]
     ");

@@ -107,6 +107,9 @@ impl Args {
     /// Exit codes are those of `diff`: 0 equal, 1 different; the caller handles 2, trouble.
     pub(super) fn run(self, env: Env<'_>, printer: Printer<'_>) -> Result<ExitCode> {
         let format = if printer.json { Format::Json } else { self.format };
+        if format == Format::Html {
+            output::refuse_on_terminal("page", "`tinderbox diff --format html -o diff.html`")?;
+        }
         let jobs = self.jobs.count();
         let renders = Printer { json: format == Format::Json, ..printer };
         if self.sides == ["hand-over", "render"] {

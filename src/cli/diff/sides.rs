@@ -214,7 +214,7 @@ impl Asked {
         if let Some(number) = text.strip_prefix("gen:") {
             let number = number.parse().map_err(|_| {
                 Error::usage(
-                    format!("`{text}` names no generation"),
+                    format!("`{text}` is not a generation"),
                     "`tinderbox generations` lists them; the third is gen:3",
                 )
             })?;

@@ -65,6 +65,9 @@ impl Args {
     /// Exit codes are those of `diff`: 0 equal, 1 different; the caller handles 2, trouble.
     pub(super) fn run(self, env: Env<'_>, printer: Printer<'_>) -> Result<ExitCode> {
         let format = if printer.json { Format::Json } else { self.format };
+        if format == Format::Html {
+            output::refuse_on_terminal("page", "`tinderbox drift --format html -o drift.html`")?;
+        }
         let found = compare(env, &self)?;
         env.events.settle();
         match format {

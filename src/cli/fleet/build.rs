@@ -400,6 +400,9 @@ impl<'a> FleetRun<'a> {
     fn build(&self, env: Env<'_>, site: &Site, state: Option<String>) -> Result<SiteReport> {
         let missing = if self.request.dry_run { Missing::Imagine } else { Missing::Make };
         let workspace = Workspace::load(env, missing)?;
+        if let Some(refused) = workspace.lock_is_behind(env)?.filter(|_| self.request.dry_run) {
+            return Err(refused.into());
+        }
         let targets = workspace.select(self.request.targets)?;
         let mut report = SiteReport::new(&site.name, SiteState::Unchanged);
         let nodes = workspace.graph.nodes();

@@ -44,11 +44,9 @@ impl Args {
         let report = build::build(env, &opened, &request, &mut |_| {})?;
         printer.answer(&report, || {
             let (all, failed) = (report.totals.sites, report.totals.failed);
-            line(format!(
-                "{}: {} hold, {failed} do not",
-                count(all, "site"),
-                all - failed - report.totals.skipped
-            ));
+            let passed = all - failed - report.totals.skipped;
+            let failed = if failed > 0 { format!(", {failed} failed") } else { String::new() };
+            line(format!("{}: {passed} passed{failed}", count(all, "site")));
         });
         outcome::explain(&report.errors);
         Ok(exit_code(report.is_success()))

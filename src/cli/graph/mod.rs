@@ -63,6 +63,9 @@ impl Args {
     pub(super) fn run(self, env: Env<'_>, printer: Printer<'_>) -> Result<ExitCode> {
         let default = if self.trust { Format::Text } else { Format::Mermaid };
         let format = if printer.json { Format::Json } else { self.format.unwrap_or(default) };
+        if format == Format::Svg {
+            output::refuse_on_terminal("picture", "`tinderbox graph --format svg -o graph.svg`")?;
+        }
         let text = match self.trust {
             true => {
                 let found = trust::trust(env)?;

@@ -68,11 +68,9 @@ impl Args {
             (_, None) if is_page => Format::Html,
             (_, None) => Format::Text,
         };
-        if format == Format::Html && output::is_terminal() {
-            return Err(Error::usage(
-                "a terminal cannot show a page",
-                "`tinderbox guide -o guide.html`, or `tinderbox guide CHAPTER` for one chapter here",
-            ));
+        if format == Format::Html {
+            let advice = "`tinderbox guide -o guide.html`, or `tinderbox guide CHAPTER` for one chapter here";
+            output::refuse_on_terminal("page", advice)?;
         }
         let found = collect::guide(env)?;
         env.events.settle();

@@ -48,12 +48,9 @@ impl Args {
                 advice: None,
             });
         }
-        let to_terminal = !self.open && !json && output::is_terminal();
-        if to_terminal {
-            return Err(Error::usage(
-                "`report` writes a page, and a terminal cannot show one",
-                "`tinderbox report --open`, or `tinderbox report > build.html`",
-            ));
+        if !self.open && !json {
+            let advice = "`tinderbox report --open`, or `tinderbox report > build.html`";
+            output::refuse_on_terminal("page", advice)?;
         }
         let found = document::report(env)?;
         env.events.settle();

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use super::{Guide, GuideChapter, GuideCheck, GuideEntry, GuideFile, GuidePart, slug, text::places};
 use crate::base::hint::Place;
 use crate::compare::page::{
-    Markup, Page, Tone, code, deadline, el, facts, finder, fold, link, listing, note, section, table, tag,
+    Markup, Page, Tone, code, deadline, el, facts, finder, fold, link, listing, note, prose, section, table, tag,
 };
 use crate::compare::parts::Part;
 use crate::openshift::knowledge::{About, Known};
@@ -74,15 +74,15 @@ impl<'g> Index<'g> {
 
     fn chapter(&self, chapter: &GuideChapter) -> Markup {
         let prose: Markup =
-            chapter.text.iter().map(|text| el("p", &[("class", "prose")], inline(text))).collect();
+            chapter.text.iter().map(|text| el("p", &[("class", "prose")], prose(text))).collect();
         let steps = (!chapter.steps.is_empty()).then(|| {
-            let steps: Markup = chapter.steps.iter().map(|step| el("li", &[], inline(step))).collect();
+            let steps: Markup = chapter.steps.iter().map(|step| el("li", &[], prose(step))).collect();
             el("ol", &[("class", "steps")], steps)
         });
         let rows = chapter
             .deadlines
             .iter()
-            .map(|one| vec![deadline(&one.at), Markup::from(&one.what), inline(&one.then)]);
+            .map(|one| vec![deadline(&one.at), Markup::from(&one.what), prose(&one.then)]);
         let ends = (!chapter.deadlines.is_empty()).then(|| table(&["Ends", "What", "Then"], rows));
         let groups: Markup = chapter
             .groups
@@ -104,7 +104,7 @@ impl<'g> Index<'g> {
     fn all_checks(&self) -> Markup {
         let rows = self.checks.values().map(|check| {
             let name = el("span", &[("id", &format!("check-{}", check.name))], code(&check.name));
-            vec![name, inline(&check.rule), inline(&check.breaks)]
+            vec![name, prose(&check.rule), prose(&check.breaks)]
         });
         let title = el("h3", &[], "Checks");
         [title, table(&["Check", "What must hold", "What breaks at boot otherwise"], rows)].into()
@@ -124,7 +124,7 @@ impl<'g> Index<'g> {
             code(&entry.title),
             tag(&entry.kind, Tone::Plain),
             state.into_iter().flatten().collect(),
-            el("span", &[("class", "summary")], inline(first)),
+            el("span", &[("class", "summary")], prose(first)),
         ]
         .into();
         let about: Markup =
@@ -137,9 +137,9 @@ impl<'g> Index<'g> {
         let subject = if is_one_of_several { code(&about.subject) } else { Markup::default() };
         facts([
             ("Object", subject),
-            ("For", inline(&about.purpose.purpose)),
-            ("Read by", inline(&about.purpose.reader)),
-            ("Without it", inline(&about.purpose.without)),
+            ("For", prose(&about.purpose.purpose)),
+            ("Read by", prose(&about.purpose.reader)),
+            ("Without it", prose(&about.purpose.without)),
         ])
     }
 
@@ -156,7 +156,7 @@ impl<'g> Index<'g> {
         });
         let checks = entry.checks.iter().map(|check| {
             let name = link(&format!("check-{}", check.name), code(&check.name));
-            el("div", &[], [name, ": ".into(), inline(&check.rule)])
+            el("div", &[], [name, ": ".into(), prose(&check.rule)])
         });
         let users = entry.goes_into.iter().map(|name| match self.derivations.get(name.as_str()) {
             Some(id) => link(id, code(name)),
@@ -193,9 +193,9 @@ impl<'g> Index<'g> {
         let rows = parts.iter().map(|part| {
             let meaning = part.meaning.as_deref().unwrap_or_default();
             let words = match (part.part.comment.as_str(), meaning) {
-                ("", meaning) => inline(meaning),
-                (comment, "") => inline(comment),
-                (comment, meaning) => [inline(comment), " ".into(), note(inline(meaning))].into(),
+                ("", meaning) => prose(meaning),
+                (comment, "") => prose(comment),
+                (comment, meaning) => [prose(comment), " ".into(), note(prose(meaning))].into(),
             };
             vec![code(&part.part.name), value_of(&part.part), words]
         });
@@ -256,21 +256,12 @@ fn numbered(file: &str, content: &str) -> Markup {
     el("pre", &[("class", "listing numbered"), ("tabindex", "0")], el("code", &[], lines.collect::<Markup>()))
 }
 
-/// Text with `code` in backticks.
-fn inline(text: &str) -> Markup {
-    text.split('`')
-        .enumerate()
-        .map(|(at, piece)| if at % 2 == 1 { code(piece) } else { Markup::from(piece) })
-        .collect()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
-    fn backticks_become_code_and_markup_stays_text() {
-        assert_eq!(inline("a `b<c>` d").as_str(), "a <code>b&lt;c&gt;</code> d");
+    fn lines_have_ids() {
         assert_eq!(line_id("cluster.yaml", 7), "cluster-yaml-line-7");
     }
 }

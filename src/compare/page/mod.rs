@@ -23,7 +23,7 @@ use sha2::{Digest, Sha256};
 pub(crate) use markup::{Markup, el, escape};
 #[allow(unused_imports, reason = "for pages that show files; the guide is being built on it")]
 pub(crate) use parts::{
-    Tone, code, deadline, facts, finder, fold, link, listing, note, section, table, tag, time,
+    Tone, code, deadline, facts, finder, fold, link, listing, note, prose, section, table, tag, time,
 };
 
 const FRAME: &str = include_str!("page.html");

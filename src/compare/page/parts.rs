@@ -26,6 +26,12 @@ pub(crate) fn code(text: &str) -> Markup {
     el("code", &[], text)
 }
 
+/// A sentence with `code` in backticks.
+pub(crate) fn prose(text: &str) -> Markup {
+    let pieces = text.split('`').enumerate();
+    pieces.map(|(at, piece)| if at % 2 == 1 { code(piece) } else { Markup::from(piece) }).collect()
+}
+
 /// A word in a small frame.
 pub(crate) fn tag(text: &str, tone: Tone) -> Markup {
     el("span", &[("class", format!("tag {}", tone.class()).trim_end())], text)
@@ -139,7 +145,12 @@ pub(super) fn contents(sections: &[(&str, &str)]) -> Markup {
 
 #[cfg(test)]
 mod tests {
-    use super::{Markup, Tone, code, facts, fold, table, tag, time};
+    use super::{Markup, Tone, code, facts, fold, prose, table, tag, time};
+
+    #[test]
+    fn backticks_become_code_and_markup_stays_text() {
+        assert_eq!(prose("a `b<c>` d").as_str(), "a <code>b&lt;c&gt;</code> d");
+    }
 
     #[test]
     fn cells_know_their_head() {

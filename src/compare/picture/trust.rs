@@ -146,7 +146,11 @@ fn lane(authority: &Authority<'_>, top: usize) -> (Markup, usize) {
     let right_at = places(right.iter().map(|(lines, ..)| lines), top + 36, inner);
     let height = inner + 36 + 12;
     let count = wires.len();
-    let about = if count == 1 { "vouches once".to_owned() } else { format!("vouches {count} times") };
+    let about = match count {
+        1 => "vouches once".to_owned(),
+        2 => "vouches twice".to_owned(),
+        count => format!("vouches {count} times"),
+    };
     let mut drawn = vec![
         frame("lane", [MARGIN, top, WIDTH - 2 * MARGIN, height]),
         text("name", COLUMNS[0], top + 23, &authority.name),

@@ -38,13 +38,13 @@ pub(crate) fn compare(old: &Gates, new: &Gates, named: &[String]) -> Vec<Finding
     [
         finding(Level::Obstacle, "gate-in-use-gone", "your gates that the release does not have", in_use)
             .advice("remove them from `featureGates` in install-config.yaml"),
-        finding(Level::Look, "gate-turned-off", "on now, off there", moved(true, false))
+        finding(Level::Look, "gate-turned-off", "on now, off in the new release", moved(true, false))
             .advice("see whether something of yours relies on one"),
-        finding(Level::Note, "gate-turned-on", "off now, on there", moved(false, true)),
+        finding(Level::Note, "gate-turned-on", "off now, on in the new release", moved(false, true)),
         finding(
             Level::Note,
             "gate-gone",
-            "not there any more, as a rule because the feature is there for good",
+            "removed, usually because the feature is always on now",
             lost.collect(),
         ),
         finding(Level::Note, "gate-new", "new", added.collect()),

@@ -121,9 +121,14 @@ fn cause(cause: &Cause) -> String {
 
 fn flag(one: &FlagChange) -> (char, String) {
     let name = &one.flag;
+    // An item of a list is its own name.
+    let with = |shown: &ShownValue| match value(shown) {
+        value if name.ends_with(&format!(" {value}")) => name.clone(),
+        value => format!("{name} {value}"),
+    };
     match (&one.old, &one.new) {
-        (None, Some(new)) => ('+', format!("{name} {}", value(new))),
-        (Some(old), None) => ('-', format!("{name} {}", value(old))),
+        (None, Some(new)) => ('+', with(new)),
+        (Some(old), None) => ('-', with(old)),
         (Some(old), Some(new)) => ('~', format!("{name} {} → {}", value(old), value(new))),
         (None, None) => ('~', name.clone()),
     }

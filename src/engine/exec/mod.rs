@@ -138,7 +138,7 @@ pub enum ExecError {
         /// Shared by all outputs of one sync.
         source: Arc<StoreError>,
     },
-    #[error("`{name}` is made from a secret, and there is no seed")]
+    #[error("`{name}` is made from a secret, but there is no seed")]
     NoSeed { name: String },
     /// Nobody may build it now.
     #[error("no cache has `{name}`")]

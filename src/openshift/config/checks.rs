@@ -231,7 +231,7 @@ fn networks_disjoint(inputs: &Inputs<'_>, findings: &mut Findings<'_>) {
     }
     for at in &networks {
         if at.value.addr() != at.value.network() {
-            let message = format!("`{}` has bits set behind its prefix", at.value);
+            let message = format!("`{}` has bits set after its prefix", at.value);
             findings.at(at, message, format!("write `{}`", at.value.trunc()));
         }
     }
@@ -261,7 +261,7 @@ fn host_prefixes(inputs: &Inputs<'_>, v4: bool, findings: &mut Findings<'_>) {
         // OVN needs a few addresses in each part: a /30 or a /126 has none left for pods.
         let most = cidr.max_prefix_len().saturating_sub(3);
         if !(cidr.prefix_len()..=most).contains(&host) {
-            let message = format!("a part of /{host} for each node does not fit `{cidr}`");
+            let message = format!("a /{host} for each node does not fit into `{cidr}`");
             findings.at(&field, message, format!("a number from {} to {most}", cidr.prefix_len()));
             return;
         }
@@ -295,9 +295,10 @@ fn replicas(inputs: &Inputs<'_>, findings: &mut Findings<'_>) {
         let listed = count(role);
         if countable && listed != at.value {
             let (name, file) = (role.as_str(), &inputs.cluster.file);
+            let word = |one: &str| if at.value == 1 { one.to_owned() } else { format!("{one}s") };
             let default = if inputs.wrote(&at.field) { "" } else { " (the default)" };
-            let message = format!("{}{default} {name} replicas, but {file} lists {listed}", at.value);
-            let hint = format!("set replicas to {listed}, or list {} {name} nodes", at.value);
+            let message = format!("{}{default} {name} {}, but {file} lists {listed}", at.value, word("replica"));
+            let hint = format!("set replicas to {listed}, or list {} {name} {}", at.value, word("node"));
             findings.at(at, message, hint);
         }
     }
@@ -305,7 +306,7 @@ fn replicas(inputs: &Inputs<'_>, findings: &mut Findings<'_>) {
     let why = match masters.value {
         1 | 3..=5 => return,
         0 => "there is no cluster without a control plane",
-        2 => "two etcd members tolerate no failure: losing either one stops the cluster",
+        2 => "two etcd members tolerate no failure, and losing either one stops the cluster",
         _ => "etcd gets slower with every member: more than five are not supported",
     };
     findings.at(masters, format!("{} masters: {why}", masters.value), "use 1, 3, 4 or 5 masters");

@@ -35,14 +35,14 @@ pub(super) fn fields(inputs: &Inputs<'_>, problems: &mut Problems) {
             cluster.report(problems, size, message, "remove it");
         }
         if !cluster.wrote(&field("mac")) && !cluster.wrote(&field("interfaces")) {
-            let message = "required with `machines: external`, and not given";
+            let message = "required with `machines: external`, but missing";
             let hint =
                 "the address of the machine's port, by which its network and its boot medium recognise it";
             cluster.report(problems, &field("mac"), message, hint);
         }
         let has_disk = inputs.in_place().is_some() && inputs.wrote(INSTALLATION_DISK);
         if !cluster.wrote(&field("installDevice")) && !has_disk {
-            let message = "required with `machines: external`, and not given";
+            let message = "required with `machines: external`, but missing";
             let hint = "the disk that is overwritten, such as `/dev/nvme0n1` or `/dev/disk/by-path/…`; machines of your own \
                         have no common default";
             cluster.report(problems, &field("installDevice"), message, hint);

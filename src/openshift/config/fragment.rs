@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 
 use super::Source;
-use super::given::{Given, Scalar, Typed, is_ambiguous};
+use super::given::{Given, Scalar, Typed, boolean, is_ambiguous};
 use super::spec::{Kind, Row};
 use super::syntax::{self, Syntax};
 use crate::base::hint::{Place, Problem, Problems, did_you_mean};
@@ -104,7 +104,7 @@ impl Walk<'_> {
         }
         match (kind, node.data) {
             (Kind::Refused(instead), _) => {
-                let message = "the installer knows this field, tinderbox does not support it";
+                let message = "openshift-install supports this field, but tinderbox does not";
                 self.report(path, line, message, Some((*instead).to_owned()));
                 None
             }
@@ -134,7 +134,9 @@ impl Walk<'_> {
                     YamlData::List(_) => "a list",
                     YamlData::Scalar { .. } => "a single value",
                 };
-                self.report(path, line, format!("{found} is not {}", kind.expectation()), None);
+                let name = path.rsplit('.').next().unwrap_or_default();
+                let hint = kind.sample(name).map(|sample| format!("write `{sample}`"));
+                self.report(path, line, format!("must be {}, but is {found}", kind.expectation()), hint);
                 None
             }
         }
@@ -146,8 +148,9 @@ impl Walk<'_> {
         for YamlEntry { key, line, value, .. } in entries {
             let below = join(path, &key);
             let Some(field) = fields.iter().find(|field| field.name == key) else {
-                let hint =
-                    did_you_mean(&key, fields.iter().map(|field| field.name)).or_else(|| known(fields));
+                let hint = directory_hint(path, &key, self.file)
+                    .or_else(|| did_you_mean(&key, fields.iter().map(|field| field.name)))
+                    .or_else(|| known(fields));
                 self.report(&below, line, "unknown field", hint);
                 continue;
             };
@@ -170,11 +173,14 @@ impl Walk<'_> {
             }
         }
         for field in missing {
-            let hint = match field.kind {
-                Kind::Text(syntax) | Kind::Lines(syntax) => format!("for example: {}", syntax.example),
-                _ => format!("it is {}", field.kind.expectation()),
+            let hint = match (field.kind, field.kind.sample(field.name)) {
+                (_, Some(sample)) => format!("add `{sample}`"),
+                (Kind::Text(syntax) | Kind::Lines(syntax) | Kind::OneOrMore(syntax), _) => {
+                    format!("for example: {}", syntax.example)
+                }
+                (kind, _) => format!("it is {}", kind.expectation()),
             };
-            self.report(&join(path, field.name), line, "required, and not given", Some(hint));
+            self.report(&join(path, field.name), line, "required, but missing", Some(hint));
         }
         Given::Map(map)
     }
@@ -282,7 +288,7 @@ impl Walk<'_> {
             Kind::Int { .. } => (false, (!plain).then(|| "remove the quotes".to_owned())),
             Kind::Choice { values, refused, .. } => {
                 if refused.contains(&text.as_str()) {
-                    let message = format!("the installer knows `{text}`, tinderbox does not support it");
+                    let message = format!("openshift-install supports `{text}`, but tinderbox does not");
                     self.report(path, line, message, Some(format!("it must be {}", kind.expectation())));
                     return None;
                 }
@@ -290,9 +296,10 @@ impl Walk<'_> {
             }
             Kind::Text(syntax) | Kind::Lines(syntax) => {
                 if plain && is_ambiguous(&text) {
-                    let shown = if secret { String::new() } else { format!("`{text}` is ") };
+                    let shown = if secret { "this".to_owned() } else { format!("`{text}`") };
+                    let read = if boolean(&text).is_some() { "true or false" } else { "a number" };
                     let hint = Some("put it in quotes".to_owned());
-                    self.report(path, line, format!("{shown}not a text to YAML"), hint);
+                    self.report(path, line, format!("YAML reads {shown} as {read}, not as text"), hint);
                     return None;
                 }
                 (true, Some(format!("for example: {}", syntax.example)))
@@ -305,12 +312,16 @@ impl Walk<'_> {
         };
         let Some(scalar) = kind.parse(&text, plain) else {
             if text.is_empty() {
-                let message = format!("it is empty, and must be {}", kind.expectation());
+                let message = format!("it is empty, but must be {}", kind.expectation());
                 self.report(path, line, message, Some("leave it out, or give it a value".to_owned()));
                 return None;
             }
             let shown = if secret || has_login(&text) { "this".to_owned() } else { shown(&text) };
-            self.report(path, line, format!("{shown} is not {}", kind.expectation()), hint);
+            let message = match kind {
+                Kind::Choice { values: [only], .. } => format!("must be `{only}`, not {shown}"),
+                _ => format!("{shown} is not {}", kind.expectation()),
+            };
+            self.report(path, line, message, hint);
             return None;
         };
         let written = if is_text { Value::Text(text) } else { scalar.value() };
@@ -344,6 +355,18 @@ fn shown(text: &str) -> String {
     let line = text.lines().next().unwrap_or_default();
     let short: String = line.chars().take(60).collect();
     if short.len() == text.len() { format!("`{short}`") } else { format!("`{short}…`") }
+}
+
+/// Advice for those who look in cluster.yaml for what is a directory beside it.
+fn directory_hint(parent: &str, key: &str, file: &str) -> Option<String> {
+    let directory = match key {
+        "manifests" | "extraManifests" | "openshift" => "manifests",
+        "patches" => "patches",
+        "recipes" => "recipes",
+        _ => return None,
+    };
+    let is_top = parent.is_empty() && file.ends_with("cluster.yaml");
+    is_top.then(|| format!("put files of your own into the directory `{directory}`, beside {file}"))
 }
 
 /// "known fields: …", unless there are too many to help.

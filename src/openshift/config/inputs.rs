@@ -148,7 +148,7 @@ fn renamed<'n>(install: &Fragment, [new, old]: [&'n str; 2], problems: &mut Prob
     match (install.wrote(new), install.wrote(old)) {
         (true, true) => {
             let hint = Some(format!("remove it: `{new}` is the current name"));
-            problems.push(install.problem(old, format!("given beside `{new}`")).hint(hint));
+            problems.push(install.problem(old, format!("cannot be given together with `{new}`")).hint(hint));
             new
         }
         (false, true) => old,
@@ -196,7 +196,7 @@ fn pod_networks(install: &Fragment, problems: &mut Problems) -> Vec<At<ClusterNe
         let int = |name: &str| entry.get::<i64>(name).copied();
         let prefix = match (int("hostPrefix"), int("hostSubnetLength")) {
             (Some(_), Some(_)) => {
-                let problem = install.problem(&join(&field, "hostSubnetLength"), "given beside `hostPrefix`");
+                let problem = install.problem(&join(&field, "hostSubnetLength"), "cannot be given together with `hostPrefix`");
                 problems.push(problem.hint(Some("remove it: `hostPrefix` is the current name".to_owned())));
                 continue;
             }

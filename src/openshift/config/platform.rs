@@ -205,7 +205,7 @@ pub(super) fn one(inputs: &Inputs<'_>, problems: &mut Problems) {
             inputs.install.report(problems, "platform", "no platform is given", SUPPORTED);
         }
         [first, second, ..] => {
-            let message = format!("given beside `{first}`");
+            let message = format!("cannot be given together with `{first}`");
             inputs.install.report(problems, &join("platform", second), message, "a cluster has one platform");
         }
         _ => {}
@@ -225,7 +225,7 @@ pub(super) fn vips(inputs: &Inputs<'_>, problems: &mut Problems) {
     let Inputs { install, cluster, .. } = inputs;
     if Platform::of(install) != Some(Platform::BareMetal) {
         if inputs.wrote("platform") && !cluster.wrote("vips") && inputs.in_place().is_none() {
-            cluster.report(problems, "vips", "required, and not given", "add `vips: {api: …, ingress: …}`");
+            cluster.report(problems, "vips", "required, but missing", "add `vips: {api: …, ingress: …}`");
         }
         return;
     }
@@ -235,11 +235,11 @@ pub(super) fn vips(inputs: &Inputs<'_>, problems: &mut Problems) {
         match (inputs.wrote(new), inputs.wrote(old)) {
             (false, false) => {
                 let hint = "for example: [192.168.126.10]";
-                install.report(problems, new, "required, and not given", hint);
+                install.report(problems, new, "required, but missing", hint);
             }
             (true, true) => {
                 let hint = "remove it: it is the old name";
-                install.report(problems, old, format!("given beside `{new}`"), hint);
+                install.report(problems, old, format!("cannot be given together with `{new}`"), hint);
             }
             _ => {}
         }

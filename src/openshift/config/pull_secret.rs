@@ -32,7 +32,7 @@ pub(super) fn resolve(files: &mut Files, read: ReadFile<'_>, problems: &mut Prob
                 "for example: {}; or name a file that has it, with `{FILE}` in cluster.yaml",
                 syntax::PULL_SECRET.example
             );
-            problems.push(install.problem(INLINE, "required, and not given").hint(hint));
+            problems.push(install.problem(INLINE, "required, but missing").hint(hint));
         }
         return;
     };

@@ -159,7 +159,7 @@ fn proxy(inputs: &Inputs<'_>, problems: &mut Problems) {
 /// Mirrors are listed under one name only.
 fn mirrors(inputs: &Inputs<'_>, problems: &mut Problems) {
     if inputs.wrote("imageContentSources") && inputs.wrote("imageDigestSources") {
-        let message = "given beside `imageDigestSources`";
+        let message = "cannot be given together with `imageDigestSources`";
         let hint = "move its entries to `imageDigestSources`";
         inputs.install.report(problems, "imageContentSources", message, hint);
     }

@@ -209,6 +209,24 @@ impl Kind {
         }
     }
 
+    /// How such a field is written, for hints: its required fields, or else the first ones.
+    pub(super) fn sample(&self, name: &str) -> Option<String> {
+        let fields = |fields: &[Row]| {
+            let supported = fields.iter().filter(|field| !matches!(field.kind, Kind::Refused(_)));
+            let (required, optional): (Vec<&Row>, Vec<&Row>) = supported.partition(|field| field.required);
+            let shown = if required.is_empty() { optional.into_iter().take(2).collect() } else { required };
+            let shown: Vec<String> = shown.iter().map(|field| format!("{}: …", field.name)).collect();
+            format!("{{{}}}", shown.join(", "))
+        };
+        Some(match self {
+            Self::Map(rows) => format!("{name}: {}", fields(rows)),
+            Self::List(rows) => format!("{name}: [{}]", fields(rows)),
+            Self::Named(rows) => format!("{name}: {{NAME: {}}}", fields(rows)),
+            Self::Texts(syntax) => format!("{name}: [{}]", syntax.example),
+            _ => return None,
+        })
+    }
+
     /// What users must write, for messages: "is not …".
     pub(super) fn expectation(&self) -> String {
         match self {
@@ -221,7 +239,7 @@ impl Kind {
                 let values: Vec<String> = values.iter().map(|value| format!("`{value}`")).collect();
                 format!("one of {}", values.join(", "))
             }
-            Self::Quantity(unit) => format!("an amount with its unit, such as `{}`", unit.example),
+            Self::Quantity(unit) => format!("an amount with a unit, such as `{}`", unit.example),
             Self::Texts(syntax) => format!("a list, each {}", syntax.name),
             Self::OneOrMore(syntax) => format!("{} or a list of them", syntax.name),
             Self::List(_) => "a list of maps".to_owned(),

@@ -225,7 +225,7 @@ impl Reader<'_> {
         let YamlData::Map(entries) = &root.data else {
             self.report(
                 place(FLEET, root.line, ""),
-                "it is not a map",
+                "must be a map",
                 Some("it has `common`, `groups` and `sites`".to_owned()),
             );
             return Ok((common, groups));
@@ -246,7 +246,7 @@ impl Reader<'_> {
                     _ if value.is_null() => {}
                     _ => self.report(
                         place(FLEET, *line, key),
-                        "it is not a map",
+                        "must be a map",
                         Some("write `groups: {NAME: {…}}`".to_owned()),
                     ),
                 },
@@ -260,7 +260,7 @@ impl Reader<'_> {
         }
         if !entries.iter().any(|entry| entry.key == "sites") {
             let hint = "a list, or the name of a table: `sites: sites.csv`".to_owned();
-            self.report(place(FLEET, root.line, "sites"), "required, and not given", Some(hint));
+            self.report(place(FLEET, root.line, "sites"), "required, but missing", Some(hint));
         }
         Ok((common, groups))
     }
@@ -283,7 +283,7 @@ impl Reader<'_> {
             _ if node.is_null() => {}
             _ => {
                 let hint = "it has `install-config` and `cluster`: parts of these two files".to_owned();
-                self.report(place(file, line, field), "it is not a map", Some(hint));
+                self.report(place(file, line, field), "must be a map", Some(hint));
             }
         }
         layer
@@ -296,7 +296,7 @@ impl Reader<'_> {
             match &value.data {
                 YamlData::Map(_) => layer.parts[at] = Some(value.clone()),
                 _ if value.is_null() => {}
-                _ => self.report(layer.place(*line, key), "it is not a map", None),
+                _ => self.report(layer.place(*line, key), "must be a map", None),
             }
             return true;
         }
@@ -430,7 +430,7 @@ impl Reader<'_> {
     fn site(&mut self, file: &str, list: &str, node: &YamlNode) {
         let YamlData::Map(entries) = &node.data else {
             let hint = "write `- {name: …, groups: …}`".to_owned();
-            self.report(place(file, node.line, list), "it is not a map", Some(hint));
+            self.report(place(file, node.line, list), "must be a map", Some(hint));
             return;
         };
         let mut cells = BTreeMap::new();
@@ -452,7 +452,7 @@ impl Reader<'_> {
                     let hint = did_you_mean(key, PARTS.into_iter().chain(FOLDERS)).unwrap_or_else(|| {
                         "fields of the two files belong below `install-config` or `cluster`".into()
                     });
-                    self.report(place(file, *line, &join(list, key)), "it is not a single value", Some(hint));
+                    self.report(place(file, *line, &join(list, key)), "must be a single value", Some(hint));
                 }
             }
         }
@@ -474,7 +474,7 @@ impl Reader<'_> {
         own: impl FnOnce(&mut Self, &str) -> Layer,
     ) {
         let Some(name) = cells.get("name").map(|cell| cell.text.clone()) else {
-            self.report(place(file, line, "name"), "required, and not given", None);
+            self.report(place(file, line, "name"), "required, but missing", None);
             return;
         };
         self.values += cells.len();

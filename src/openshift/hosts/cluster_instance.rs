@@ -119,7 +119,7 @@ fn instance(mut reader: Reader<'_>, document: &YamlNode) -> Option<ClusterInstan
         reader.problem(
             "spec",
             document.line,
-            "required, and not given",
+            "required, but missing",
             "it has `clusterName`, `nodes` and more",
         );
         return None;

@@ -63,7 +63,7 @@ impl<'a> Reader<'a> {
             Some("") => None,
             Some(text) => Some(Located { value: text.to_owned(), place: self.place(&at, node.line) }),
             None => {
-                self.problem(&at, node.line, "not a single value", "write a text");
+                self.problem(&at, node.line, "must be a single value", "write a text");
                 None
             }
         }

@@ -53,6 +53,9 @@ pub(crate) const RESULT: &str = "result";
 impl ClusterDir {
     /// Opens a directory, which must have both configuration files.
     pub(crate) fn open(path: &Path) -> Result<Self> {
+        if !fs::exists(path)? {
+            return Err(WorkspaceError::NoDirectory { path: path.to_owned() });
+        }
         let path = fs::canonical(path)?;
         for missing in [INSTALL_CONFIG, CLUSTER] {
             if !fs::exists(&path.join(missing))? {

@@ -41,6 +41,8 @@ pub(crate) enum WorkspaceError {
     Release(#[from] ReleaseError),
     #[error("`{}` is not a cluster directory: it has no {missing}", path.display())]
     NotACluster { path: PathBuf, missing: &'static str },
+    #[error("there is no directory `{}`", path.display())]
+    NoDirectory { path: PathBuf },
     #[error("`{}` is a fleet, not a cluster directory", path.display())]
     IsAFleet { path: PathBuf },
     #[error("`{}` is not a fleet: it has no fleet.yaml", path.display())]
@@ -200,6 +202,9 @@ impl Hint for WorkspaceError {
             }
             Self::NotACluster { .. } => {
                 "`tinderbox init` writes one here; `tinderbox -C DIR …` works on another directory".into()
+            }
+            Self::NoDirectory { path } => {
+                format!("`tinderbox init {}` writes a new cluster directory", path.display())
             }
             Self::IsAFleet { .. } => {
                 "`--site NAME` works on one of its sites, `tinderbox fleet build` builds all of them".into()

@@ -214,6 +214,14 @@ impl Workspace {
         user_files::machine_configs_with(&self.directory, entry)
     }
 
+    /// Why a build would refuse the lock, if this was read without building.
+    pub(crate) fn lock_is_behind(&self, env: Env<'_>) -> Result<Option<WorkspaceError>> {
+        match env.site {
+            Some(site) => lock::refused(&site.lock, &self.directory, &self.cluster),
+            None => lock_is_behind(&self.directory, &self.cluster),
+        }
+    }
+
     /// Reads everything as if this release were pinned. Does not write to the directory.
     pub(crate) fn load_release(env: Env<'_>, release: &LockedRelease) -> Result<Self> {
         Self::load_changed(env, |lock| lock.release = Some(release.clone()))

@@ -50,7 +50,7 @@ pub(super) const MUTATIONS: &[Mutation] = &[
             "64-bootstrap-config/kube-apiserver.toml",
             &[("service = \"networks.service\"", "service = \"networks.cluster.*.cidr\"")],
         ),
-        "servicesSubnet: it is `10.128.0.0/14`, and Network `cluster` has `172.30.0.0/16`",
+        "servicesSubnet: it is `10.128.0.0/14`, but Network `cluster` has `172.30.0.0/16`",
     ),
     (
         "openshift-config",

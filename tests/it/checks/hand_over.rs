@@ -110,7 +110,7 @@ pub(super) const MUTATIONS: &[Mutation] = &[
         Patch(
             "target: {kind: Secret, name: etcd-signer}\npatch: {metadata: {annotations: {auth.openshift.io/certificate-not-after: null}}}\n",
         ),
-        "metadata.annotations[auth.openshift.io/certificate-not-after]: it is ``, and the certificate says `",
+        "metadata.annotations[auth.openshift.io/certificate-not-after]: it is ``, but the certificate says `",
     ),
     (
         "signers-rsa",
@@ -118,7 +118,7 @@ pub(super) const MUTATIONS: &[Mutation] = &[
         Patch(
             "target: {kind: Secret, name: csr-signer-signer}\npatch: {metadata: {annotations: {auth.openshift.io/certificate-not-before: '2020-01-01T00:00:00Z'}}}\n",
         ),
-        "metadata.annotations[auth.openshift.io/certificate-not-before]: it is `[TIME]`, and the certificate says `[TIME]`",
+        "metadata.annotations[auth.openshift.io/certificate-not-before]: it is `[TIME]`, but the certificate says `[TIME]`",
     ),
     (
         "signers-rsa",

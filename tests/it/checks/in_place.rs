@@ -34,7 +34,7 @@ pub(super) const MUTATIONS: &[Mutation] = &[
                 &[("manifests/{operand.kube-apiserver-manifest}\"", "manifests/kube-apiserver.yaml\"")],
             ),
         ]),
-        "/etc/kubernetes/manifests/kube-apiserver.yaml: it runs kube-apiserver, and its operator replaces /etc/kubernetes/manifests/kube-apiserver-pod.yaml only",
+        "/etc/kubernetes/manifests/kube-apiserver.yaml: it runs kube-apiserver, but its operator replaces only /etc/kubernetes/manifests/kube-apiserver-pod.yaml",
     ),
     (
         "in-place-member",
@@ -66,7 +66,7 @@ pub(super) const MUTATIONS: &[Mutation] = &[
                 )],
             ),
         ]),
-        "`--initial-cluster` does not begin `master-0.sno.example.com` alone",
+        "`--initial-cluster` does not start with `master-0.sno.example.com` alone",
     ),
     // A kubelet that waits for a certificate.
     (
@@ -170,7 +170,7 @@ pub(super) const MUTATIONS: &[Mutation] = &[
                 &[("path = \"/usr/local/bin/bootkube.sh\"", "path = \"/opt/bootkube.sh\"")],
             ),
         ]),
-        "ignition/master-0: /usr/local/bin/bootkube.sh: it is not written",
+        "ignition/master-0: /usr/local/bin/bootkube.sh: nothing writes it",
     ),
     (
         "audit-log",

@@ -31,7 +31,7 @@ pub(super) const MUTATIONS: &[Mutation] = &[
             BOOTSTRAP,
             &[("only = [\"*.target\", \"*.service\", \"*.mount\"]", "only = [\"*.target\", \"*.mount\"]")],
         ),
-        "/etc/systemd/system/node-image-overlay.service: it is not written",
+        "/etc/systemd/system/node-image-overlay.service: nothing writes it",
     ),
     (
         "node-image",

@@ -80,7 +80,7 @@ pub(super) const MUTATIONS: &[Mutation] = &[
                 )],
             ),
         ]),
-        "ignition/bootstrap: /etc/kubernetes/manifests/keepalived.yaml: it is not written: this node does not serve the api VIPs",
+        "ignition/bootstrap: /etc/kubernetes/manifests/keepalived.yaml: nothing writes it: this node does not serve the api VIPs",
     ),
     // The same with a keepalived that asks nobody where the masters are.
     (
@@ -93,7 +93,7 @@ pub(super) const MUTATIONS: &[Mutation] = &[
                 &[("path = \"/etc/kubernetes\"\n", "path = \"/etc/kubernetes/elsewhere\"\n")],
             ),
         ]),
-        "ignition/bootstrap: /etc/kubernetes/kubeconfig: it is not written, and a pod that holds VIPs reads it",
+        "ignition/bootstrap: /etc/kubernetes/kubeconfig: nothing writes it, but a pod that holds VIPs reads it",
     ),
     // After the pivot: MCO renders from the status, and a patch took a VIP from it.
     (
@@ -127,7 +127,7 @@ pub(super) const MUTATIONS: &[Mutation] = &[
             "65-ignition/bootstrap.toml",
             &[("path = \"/usr/local/bin/bootkube.sh\"", "path = \"/opt/openshift/bootkube.sh\"")],
         ),
-        "ignition/bootstrap: /usr/local/bin/bootkube.sh: it is not written",
+        "ignition/bootstrap: /usr/local/bin/bootkube.sh: nothing writes it",
     ),
     (
         "bootkube-path",
@@ -161,7 +161,7 @@ pub(super) const MUTATIONS: &[Mutation] = &[
             "65-ignition/bootstrap.toml",
             &[("[\"front-proxy-ca-bundle.crt\"]", "[\"front-proxy-ca-bundle.crt\", \"etcd-server.crt\"]")],
         ),
-        "`/etc/kubernetes/bootstrap-secrets/etcd-server.crt` of `--cert-file` is not written",
+        "nothing writes `/etc/kubernetes/bootstrap-secrets/etcd-server.crt` of `--cert-file`",
     ),
     (
         "flag-files-exist",
@@ -173,7 +173,7 @@ pub(super) const MUTATIONS: &[Mutation] = &[
                 "path = \"/etc/kubernetes/kubeconfigs/other.kubeconfig\"",
             )],
         ),
-        "`/etc/kubernetes/kubeconfigs/kube-proxy.kubeconfig` is mounted as a File, and is not written",
+        "`/etc/kubernetes/kubeconfigs/kube-proxy.kubeconfig` is mounted as a File, but nothing writes it",
     ),
     (
         "ignition-modes",
@@ -200,7 +200,7 @@ pub(super) const MUTATIONS: &[Mutation] = &[
         "ignition-pinned",
         &["kubelet-ca", "node-credentials", "pause-image"],
         Files(&WORKER_FETCHES),
-        "ignition/worker-0: /etc/a: it is fetched, and has no `verification.hash`",
+        "ignition/worker-0: /etc/a: it is fetched, but has no `verification.hash`",
     ),
     (
         "ignition-size",
@@ -342,7 +342,7 @@ pub(super) const MUTATIONS: &[Mutation] = &[
             "65-ignition/workers.toml",
             &[("path = \"/etc/kubernetes/kubelet-ca.crt\"", "path = \"/etc/kubernetes/kubelet-cas.crt\"")],
         ),
-        "ignition/worker-0: /etc/kubernetes/kubelet-ca.crt: it is not written",
+        "ignition/worker-0: /etc/kubernetes/kubelet-ca.crt: nothing writes it",
     ),
     (
         "pause-image",
@@ -360,7 +360,7 @@ pub(super) const MUTATIONS: &[Mutation] = &[
                 "pause_image_auth_file = \"/root/.docker/config.json\"",
             )],
         ),
-        "`pause_image_auth_file` is `/root/.docker/config.json`, which is not written",
+        "`pause_image_auth_file` is `/root/.docker/config.json`, which nothing writes",
     ),
     (
         "secrets-readable",
@@ -372,13 +372,13 @@ pub(super) const MUTATIONS: &[Mutation] = &[
                 "path = \"/var/lib/kubelet/config.json\"\nmode = \"0644\"",
             )],
         ),
-        "ignition/bootstrap: /var/lib/kubelet/config.json: it is secret, and has mode 0644",
+        "ignition/bootstrap: /var/lib/kubelet/config.json: it is secret, but has mode 0644",
     ),
     (
         "systemd-units",
         &[],
         Recipe("65-ignition/bootkube.service.j2", &[("[Install]\nWantedBy=multi-user.target\n", "")]),
-        "ignition/bootstrap: bootkube.service: it is enabled, and has no [Install]",
+        "ignition/bootstrap: bootkube.service: it is enabled, but has no [Install] section",
     ),
     (
         "systemd-units",

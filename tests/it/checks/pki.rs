@@ -81,7 +81,7 @@ pub(super) const MUTATIONS: &[Mutation] = &[
         "ca-path-length",
         &[],
         Recipe("24-pki/root-ca.toml", &[("path_length = 2", "path_length = 1")]),
-        "`CN=root-ca` allows 1 authorities below it, and has 2",
+        "`CN=root-ca` allows 1 authorities below it, but has 2",
     ),
     // Secrets.
     (

@@ -170,5 +170,5 @@ fn a_cluster_instance_is_a_site() {
     // Without a release, the place of the mistake is the layer that lacks it.
     workspace.edit("fleet.yaml", "\n    release: demo:4.18", " {}");
     let text = workspace.run(&["fleet", "status"]);
-    assert!(text.contains("cluster.release: required, and not given"), "{text}");
+    assert!(text.contains("cluster.release: required, but missing"), "{text}");
 }

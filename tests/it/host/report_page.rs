@@ -44,6 +44,15 @@ fn the_verdict_comes_first_at_any_width_light_and_dark() {
         browser.press(&["c"]);
         browser.assert_quiet();
     }
+    // The picture of trust fits a wide page; sentences have no backticks left; a node's own files are listed by folder.
+    browser.look(1400, false);
+    browser.open(&path);
+    let drawing = "document.querySelector('.drawing')";
+    assert_eq!(browser.eval(&format!("{drawing}.scrollWidth <= {drawing}.clientWidth")), true);
+    assert_eq!(browser.eval("document.querySelector('#checks').textContent.includes('`')"), false);
+    let own = "document.querySelector('[id=\"node/bootstrap\"] .plain-list').textContent";
+    let own = browser.text(own);
+    assert!(own.contains("/opt/openshift/crds/ 31 files") && own.len() < 2000, "{own}");
     browser.look(1400, false);
     browser.open(&path);
     let bottom = "document.querySelector('#verdict').getBoundingClientRect().bottom";

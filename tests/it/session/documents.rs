@@ -172,15 +172,12 @@ fn a_wrong_command_line_is_a_document() {
     insta::assert_snapshot!(ws.run(&["build", "--dryrun", "--json"]), @r#"
     {
       "error": "unexpected argument '--dryrun' found",
-      "hint": "tip: a similar argument exists: '--dry-run'\nUsage: tinderbox build --dry-run [TARGETS]..."
+      "hint": "a similar argument exists: '--dry-run'\nUsage: tinderbox build --dry-run [TARGETS]..."
     }
     [stderr]
     error: unexpected argument '--dryrun' found
-
-      tip: a similar argument exists: '--dry-run'
-
+    hint: a similar argument exists: '--dry-run'
     Usage: tinderbox build --dry-run [TARGETS]...
-
     For more information, try '--help'.
     [exit 2]
     "#);

@@ -98,13 +98,13 @@ fn many_config_problems_at_once() {
     error: 9 problems:
     cluster.yaml:11: vips.ingress: `192.168.126.300` is not an IP address
       hint: for example: 192.168.126.10
-    cluster.yaml:14: network.gateway: required, and not given
+    cluster.yaml:14: network.gateway: required, but missing
       hint: it is an IP address or a list of them
     cluster.yaml:15: network.gatewy: unknown field
       hint: did you mean `gateway`?
     cluster.yaml:28: nodes.master-1.ip: `192.168.126.102` is also the address of `nodes.master-0.ip` [addresses]
       hint: every VIP, node and gateway needs an address of its own
-    install-config.yaml:3: baseDomain: required, and not given
+    install-config.yaml:3: baseDomain: required, but missing
       hint: for example: example.com
     install-config.yaml:9: baseDomian: unknown field
       hint: did you mean `baseDomain`?
@@ -112,7 +112,7 @@ fn many_config_problems_at_once() {
       hint: set replicas to 2, or list 5 worker nodes
     install-config.yaml:32: networking.serviceNetwork.0: `10.128.0.0/16` overlaps `10.128.0.0/14` of `networking.clusterNetwork.0` [networks-disjoint]
       hint: choose networks that share no address
-    install-config.yaml:36: platform.aws: the installer knows this field, tinderbox does not support it
+    install-config.yaml:36: platform.aws: openshift-install supports this field, but tinderbox does not
       hint: tinderbox builds clusters for the platforms `none: {}`, `baremetal` and `external`
     [exit 1]
     ");

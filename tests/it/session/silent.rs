@@ -12,9 +12,9 @@ fn an_amount_without_a_unit() {
     insta::assert_snapshot!(ws.run(&["build"]), @"
     [stderr]
     error: 2 problems:
-    cluster.yaml:27: nodes.master-0.disk: `120` is not an amount with its unit, such as `120GB`
+    cluster.yaml:27: nodes.master-0.disk: `120` is not an amount with a unit, such as `120GB`
       hint: write `120GB` if you mean that
-    cluster.yaml:27: nodes.master-0.memory: `16` is not an amount with its unit, such as `16GiB`
+    cluster.yaml:27: nodes.master-0.memory: `16` is not an amount with a unit, such as `16GiB`
       hint: write `16GiB` if you mean that
     [exit 1]
     ");
@@ -51,8 +51,26 @@ fn an_image_of_the_node_os_that_is_not_pinned() {
     hint: `tinderbox lock --update rhcos` pins what cluster.yaml names
     [exit 1]
     ");
+    // What a build would refuse, a dry run refuses, and `why` does not call it up to date.
+    assert_eq!(ws.run(&["build", "--dry-run"]), ws.run(&["build"]));
     let said = ws.run(&["-q", "lock", "--update", "rhcos"]);
     assert!(said.contains("`[DIR]/live.iso`") && said.contains("No such file"), "{said}");
+}
+
+/// cluster.yaml asks for another release than the lock pins: whoever asks what a build would do is told.
+#[test]
+fn a_release_that_is_not_pinned() {
+    let ws = Workspace::example().prebuilt();
+    ws.build(&[]);
+    ws.edit("cluster.yaml", "release: demo:4.18", "release: demo:4.19");
+    insta::assert_snapshot!(ws.run(&["build", "--dry-run"]), @r"
+    [stderr]
+    error: cluster.yaml asks for release `demo:4.19`, and cluster.lock pins `demo:4.18`
+    hint: `tinderbox lock --update release` pins what cluster.yaml asks for; `tinderbox lock --update release=demo:4.18` writes the other into cluster.yaml
+    [exit 1]
+    ");
+    let why = ws.run(&["why", "infra/haproxy"]);
+    assert!(why.contains("warning: the next build fails: cluster.yaml asks for release `demo:4.19`"), "{why}");
 }
 
 /// A set that can no longer boot does not pass, and a cluster that nobody can log in to is told.

@@ -27,7 +27,7 @@ pub(crate) fn on_terminal(ws: &Workspace, columns: usize, args: &[&str]) -> Stri
     plain(&String::from_utf8(output.stdout).unwrap())
 }
 
-/// Without escape sequences; `ESC [ n A ESC [ J` erases the last n lines.
+/// Without escape sequences; `ESC [ A ESC [ 2 K` erases the last line.
 fn plain(shown: &str) -> String {
     let mut text = String::new();
     let mut rest = shown;
@@ -37,7 +37,7 @@ fn plain(shown: &str) -> String {
         let (number, kind) = (&after[..end], &after[end..=end]);
         if kind == "A" {
             let keep: Vec<&str> = text.split_inclusive('\n').collect();
-            text = keep[..keep.len() - number.parse::<usize>().unwrap()].concat();
+            text = keep[..keep.len() - number.parse().unwrap_or(1)].concat();
         }
         rest = &after[end + 1..];
     }
@@ -151,6 +151,27 @@ fn a_build_ends_with_a_verdict_on_a_terminal_only() {
     // An error is one with -q too.
     let refused = on_terminal(&ws, 100, &["-q", "show", "nonsense"]);
     assert!(refused.starts_with("error: "), "{refused}");
+}
+
+/// Pages and pictures are for files and pipes: a terminal would show thousands of lines of markup.
+#[test]
+fn a_terminal_shows_no_pages() {
+    let ws = Workspace::example().prebuilt();
+    ws.build(&[]);
+    for (args, what) in [
+        (&["report"][..], "page"),
+        (&["guide", "--format", "html"], "page"),
+        (&["diff", "result", "cluster", "--format", "html"], "page"),
+        (&["drift", "--format", "html"], "page"),
+        (&["graph", "--format", "svg"], "picture"),
+        (&["graph", "--trust", "--format", "svg"], "picture"),
+    ] {
+        let shown = on_terminal(&ws, 100, args);
+        let error = format!("error: a terminal cannot show a {what}\nhint: `tinderbox {}", args[0]);
+        assert!(shown.starts_with(&error) && shown.lines().count() <= 3, "{shown}");
+    }
+    assert_eq!(ws.output(&["graph", "--format", "svg", "-o", "graph.svg"]).status.code(), Some(0));
+    assert!(std::fs::read_to_string(ws.dir.join("graph.svg")).unwrap().contains("<svg"));
 }
 
 /// `--explain` takes a flag of a program; an option of ours stays one.

@@ -3,7 +3,7 @@
 use super::count;
 use crate::cli::check::Made;
 use crate::cli::report::document::Report;
-use crate::compare::page::{Markup, Tone, code, el, finder, note, section as part, tag};
+use crate::compare::page::{Markup, Tone, code, el, finder, note, prose, section as part, tag};
 
 pub(super) fn section(found: &Report) -> Markup {
     if found.checks.is_empty() {
@@ -13,7 +13,7 @@ pub(super) fn section(found: &Report) -> Markup {
     let lead =
         "What would break at boot, checked before it. `tinderbox check --list` says what each one prevents.";
     let list = el("ul", &[("class", "check-list")], rows);
-    part("checks", "Checks", lead, finder("check-list", "Search checks", list))
+    part("checks", "Checks", prose(lead), finder("check-list", "Search checks", list))
 }
 
 fn one(check: &Made) -> Markup {
@@ -24,7 +24,7 @@ fn one(check: &Made) -> Markup {
     };
     let warnings = check.warnings.iter().map(|warning| {
         let place = format!("{}:{}: {}", warning.file, warning.line, warning.field);
-        el("li", &[], [code(&place), " ".into(), note(&warning.message)])
+        el("li", &[], [code(&place), " ".into(), note(prose(&warning.message))])
     });
     let open = check.not_evaluated.iter().map(|open| {
         el(
@@ -46,6 +46,6 @@ fn one(check: &Made) -> Markup {
     el(
         "li",
         &[("class", "item")],
-        Markup::from([tag(&check.status, tone), code(&check.name), note(&check.rule), more.into()]),
+        Markup::from([tag(&check.status, tone), code(&check.name), note(prose(&check.rule)), more.into()]),
     )
 }

@@ -1,10 +1,12 @@
 //! Nodes: the machine, its addresses, and what it boots with. What several nodes share is listed once.
 
+use std::collections::BTreeMap;
+
 use super::{artifact, count};
 use crate::cli::node_entries::NodeEntry;
 use crate::cli::output::size;
 use crate::cli::report::document::{NodeTable, Report};
-use crate::compare::page::{Markup, Tone, code, facts, fold, link, note, section as part, table, tag};
+use crate::compare::page::{Markup, Tone, code, el, facts, fold, link, note, section as part, table, tag};
 
 pub(super) fn section(found: &Report) -> Markup {
     if found.nodes.is_empty() {
@@ -38,7 +40,6 @@ fn one(found: &Report, at: usize, node: &NodeTable) -> Markup {
         note(hardware.clone()),
         note(format!("Ignition {}: {writes}", size(node.ignition))),
     ];
-    let own = node.own.iter().map(|path| code(path));
     let about = facts([
         ("host name", machine.host_name.as_deref().map(code).into()),
         ("addresses", Markup::join(node.addresses.iter().map(|address| code(address)), ", ")),
@@ -51,10 +52,30 @@ fn one(found: &Report, at: usize, node: &NodeTable) -> Markup {
                 format!(", {}", size(node.ignition)).into(),
             ]),
         ),
-        ("its own", Markup::join(own, ", ")),
+        ("its own", own(&node.own)),
     ]);
     let summary = summary.into_iter().filter(|piece| !piece.is_empty()).collect::<Markup>();
     fold(Some(&format!("node/{}", node.node)), false, summary, [about, entries(found, at, node)])
+}
+
+/// What only this node has, by folder. A large folder is only counted here: the table of all entries lists it.
+fn own(paths: &[String]) -> Markup {
+    const LISTED: usize = 6;
+    let mut folders: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
+    for path in paths {
+        let at = path.rfind('/').map_or(0, |slash| slash + 1);
+        let (folder, name) = path.split_at(at);
+        folders.entry(folder).or_default().push(name);
+    }
+    let items = folders.into_iter().map(|(folder, names)| {
+        let named = match names.len() {
+            1..=LISTED => Markup::join(names.into_iter().map(code), ", "),
+            many => note(count(many, "file")),
+        };
+        el("li", &[], [code(folder), " ".into(), named])
+    });
+    let items: Markup = items.collect();
+    if items.is_empty() { items } else { el("ul", &[("class", "plain-list")], items) }
 }
 
 /// Everything that a node gets; if an earlier node gets the same besides its own, only a link to that.

@@ -75,7 +75,7 @@ fn config(artifacts: &Artifacts<'_>, server: &Program<'_>, file: &File, report: 
         let wanted: Vec<&str> =
             network.list("spec.serviceNetwork").iter().filter_map(YamlNode::text).collect();
         if wanted.join(",") != subnets {
-            let message = format!("it is `{subnets}`, and Network `cluster` has `{}`", wanted.join(","));
+            let message = format!("it is `{subnets}`, but Network `cluster` has `{}`", wanted.join(","));
             report.add(&file.path, config.line("servicesSubnet"), "servicesSubnet", message);
         }
     }

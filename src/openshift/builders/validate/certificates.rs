@@ -117,7 +117,7 @@ fn climb(file: &File, bundle: &[Certificate], from: &Certificate, report: &mut R
     // More steps than certificates would be a cycle.
     for below in 0..bundle.len() {
         if let Some(length) = at.path_length().filter(|length| usize::from(*length) < below) {
-            let message = format!("`{}` allows {length} authorities below it, and has {below}", at.subject());
+            let message = format!("`{}` allows {length} authorities below it, but has {below}", at.subject());
             report.add(&file.path, None, "basicConstraints", message);
         }
         if at.is_issued_by(at) {

@@ -136,7 +136,7 @@ fn problem(reference: &str) -> Option<String> {
     match digest {
         _ if reference.is_empty() => Some("it is empty".into()),
         Some(digest) if whole(digest) => None,
-        Some(_) => Some(format!("`{reference}` has a digest that is none")),
+        Some(_) => Some(format!("`{reference}` has an invalid digest")),
         None => Some(format!("`{reference}` has no digest")),
     }
 }

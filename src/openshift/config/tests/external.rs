@@ -53,9 +53,9 @@ fn what_only_the_machine_knows_is_required() {
     let own = "mac: '52:54:00:80:00:6f', installDevice: /dev/sda";
     let found = external(&[(&format!(", {own}"), "")]);
     insta::assert_snapshot!(found.unwrap_err().to_string(), @r"
-    cluster.yaml:31: nodes.worker-1.installDevice: required with `machines: external`, and not given
+    cluster.yaml:31: nodes.worker-1.installDevice: required with `machines: external`, but missing
       hint: the disk that is overwritten, such as `/dev/nvme0n1` or `/dev/disk/by-path/…`; machines of your own have no common default
-    cluster.yaml:31: nodes.worker-1.mac: required with `machines: external`, and not given
+    cluster.yaml:31: nodes.worker-1.mac: required with `machines: external`, but missing
       hint: the address of the machine's port, by which its network and its boot medium recognise it
     ");
     let network = "installDevice: /dev/sda, interfaces: [{name: eno1, macAddress: '52:54:00:80:00:6f'}], networkConfig: \

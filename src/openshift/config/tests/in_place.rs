@@ -73,7 +73,7 @@ fn what_does_not_fit_is_said() {
     let with = |more: &str| format!("{node}{more}");
     // A bootstrap machine beside it.
     insta::assert_snapshot!(report(&[(node, &with("- {name: bootstrap, role: bootstrap, ip: 192.168.127.100}\n"))]), @r"
-    cluster.yaml: vips: required, and not given
+    cluster.yaml: vips: required, but missing
       hint: add `vips: {api: …, ingress: …}`
     install-config.yaml:20: bootstrapInPlace: only a single master, without workers and without a bootstrap node, bootstraps itself
       hint: list that node alone in cluster.yaml, or remove `bootstrapInPlace`
@@ -83,7 +83,7 @@ fn what_does_not_fit_is_said() {
         (node, &with("- {name: worker-0, role: worker, ip: 192.168.127.110}\n")),
         ("replicas: 0", "replicas: 1"),
     ]), @r"
-    cluster.yaml: vips: required, and not given
+    cluster.yaml: vips: required, but missing
       hint: add `vips: {api: …, ingress: …}`
     cluster.yaml:19: nodes: no node has `role: bootstrap`
       hint: list one: it runs the first control plane and is removed afterwards; only a single master without workers can bootstrap itself

@@ -116,6 +116,23 @@ const MISTAKES: &[(&str, &str)] = &[
     ("\nvips:", "\narchitecture: x86\nvips:"),
     ("\nvips:", "\n\tlibvirt: {}\nvips:"),
     ("\nvips:", "\npullSecretFile: pull-secret.json\nvips:"),
+    ("\nvips:", "\ncache: []\nvips:"),
+    ("\nvips:", "\ncaches: {url: oci://registry.example.com/x}\nvips:"),
+    ("\nvips:", "\ncaches: [{url: registry.example.com/x}]\nvips:"),
+    ("\nvips:", "\ncaches: [{url: 'https://registry.example.com/x'}]\nvips:"),
+    ("\nvips:", "\ncaches: [{url: 'oci://registry.example.com/x', push: always}]\nvips:"),
+    ("\nvips:", "\ncaches: [{url: 'oci://registry.example.com/x', trust: ['ed25519:abc']}]\nvips:"),
+    ("\nvips:", "\ncaches: [{url: 'oci://registry.example.com/x', trust: [{key: 'ed25519:abc'}]}]\nvips:"),
+    ("\nvips:", "\ncaches: [{url: 'oci://registry.example.com/x', recipients: [age1x]}]\nvips:"),
+    ("\nvips:", "\npatches: fix.yaml\nvips:"),
+    ("\nvips:", "\nmanifests: [extra.yaml]\nvips:"),
+    ("\nvips:", "\nmachines: extern\nvips:"),
+    ("\nvips:", "\nchecks: {disabled: machine-size}\nvips:"),
+    ("\nnodes:", "\nnode:"),
+    ("ip: 192.168.126.101", "ip:192.168.126.101"),
+    ("- {name: worker-1, role: worker, ip: 192.168.126.111}", "- worker-1"),
+    ("\nplatform:", "\nplattform:"),
+    ("\nnetworking:", "\nnetworks:"),
 ];
 
 #[test]

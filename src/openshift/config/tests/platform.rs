@@ -53,13 +53,13 @@ fn external_has_a_name_and_perhaps_a_cloud_controller() {
 #[test]
 fn vips_are_required_once_and_agree() {
     insta::assert_snapshot!(report(&[(VIPS, "")]), @r"
-    cluster.yaml: vips: required, and not given
+    cluster.yaml: vips: required, but missing
       hint: add `vips: {api: …, ingress: …}`
     ");
     insta::assert_snapshot!(report(&[(NONE, "  baremetal: {}\n"), (VIPS, "")]), @r"
-    install-config.yaml:36: platform.baremetal.apiVIPs: required, and not given
+    install-config.yaml:36: platform.baremetal.apiVIPs: required, but missing
       hint: for example: [192.168.126.10]
-    install-config.yaml:36: platform.baremetal.ingressVIPs: required, and not given
+    install-config.yaml:36: platform.baremetal.ingressVIPs: required, but missing
       hint: for example: [192.168.126.10]
     ");
     insta::assert_snapshot!(report(&[(NONE, BAREMETAL), ("  api: 192.168.126.10\n", "  api: 192.168.126.12\n")]), @r"
@@ -68,7 +68,7 @@ fn vips_are_required_once_and_agree() {
     ");
     let both = format!("{BAREMETAL}    apiVIP: 192.168.126.10\n");
     insta::assert_snapshot!(report(&[(NONE, &both)]), @r"
-    install-config.yaml:40: platform.baremetal.apiVIP: given beside `platform.baremetal.apiVIPs`
+    install-config.yaml:40: platform.baremetal.apiVIP: cannot be given together with `platform.baremetal.apiVIPs`
       hint: remove it: it is the old name
     ");
     let uneven = BAREMETAL.replace("[192.168.126.10]", "[192.168.126.10, 'fd00::1']");
@@ -83,7 +83,7 @@ fn vips_are_required_once_and_agree() {
 #[test]
 fn one_platform_and_its_pools() {
     insta::assert_snapshot!(report(&[(NONE, &format!("{NONE}{BAREMETAL}"))]), @r"
-    install-config.yaml:37: platform.baremetal: given beside `none`
+    install-config.yaml:37: platform.baremetal: cannot be given together with `none`
       hint: a cluster has one platform
     ");
     insta::assert_snapshot!(report(&[("  replicas: 3\n", "  replicas: 3\n  platform: {baremetal: {}}\n")]), @r"
@@ -108,23 +108,23 @@ fn what_provisions_machines_is_refused() {
                 clusterOSImage: https://x\n    additionalNTPServers: [ntp]\n    dnsRecordsType: External\n";
     let managed = BAREMETAL.replace("Disabled", "Managed");
     insta::assert_snapshot!(report(&[(NONE, &format!("{managed}{more}")), (VIPS, "")]), @r"
-    install-config.yaml:39: platform.baremetal.provisioningNetwork: the installer knows `Managed`, tinderbox does not support it
+    install-config.yaml:39: platform.baremetal.provisioningNetwork: openshift-install supports `Managed`, but tinderbox does not
       hint: it must be `Disabled`
-    install-config.yaml:40: platform.baremetal.provisioningNetworkInterface: the installer knows this field, tinderbox does not support it
+    install-config.yaml:40: platform.baremetal.provisioningNetworkInterface: openshift-install supports this field, but tinderbox does not
       hint: there is no provisioning network: remove it
-    install-config.yaml:41: platform.baremetal.hosts: the installer knows this field, tinderbox does not support it
+    install-config.yaml:41: platform.baremetal.hosts: openshift-install supports this field, but tinderbox does not
       hint: machines are the `nodes` of cluster.yaml; no BMC is contacted, so no credentials are needed
-    install-config.yaml:43: platform.baremetal.clusterProvisioningIP: the installer knows this field, tinderbox does not support it
+    install-config.yaml:43: platform.baremetal.clusterProvisioningIP: openshift-install supports this field, but tinderbox does not
       hint: tinderbox does not provision machines with Ironic: you boot them, or `realize` does
-    install-config.yaml:44: platform.baremetal.externalBridge: the installer knows this field, tinderbox does not support it
+    install-config.yaml:44: platform.baremetal.externalBridge: openshift-install supports this field, but tinderbox does not
       hint: set `libvirt.bridge` in cluster.yaml
-    install-config.yaml:45: platform.baremetal.bootstrapExternalStaticIP: the installer knows this field, tinderbox does not support it
+    install-config.yaml:45: platform.baremetal.bootstrapExternalStaticIP: openshift-install supports this field, but tinderbox does not
       hint: the bootstrap node is the one with `role: bootstrap` in cluster.yaml
-    install-config.yaml:46: platform.baremetal.clusterOSImage: the installer knows this field, tinderbox does not support it
+    install-config.yaml:46: platform.baremetal.clusterOSImage: openshift-install supports this field, but tinderbox does not
       hint: the operating system is the one of the release, or `rhcos` in cluster.yaml
-    install-config.yaml:47: platform.baremetal.additionalNTPServers: the installer knows this field, tinderbox does not support it
+    install-config.yaml:47: platform.baremetal.additionalNTPServers: openshift-install supports this field, but tinderbox does not
       hint: give nodes their time servers with a MachineConfig manifest (chrony.conf)
-    install-config.yaml:48: platform.baremetal.dnsRecordsType: the installer knows this field, tinderbox does not support it
+    install-config.yaml:48: platform.baremetal.dnsRecordsType: openshift-install supports this field, but tinderbox does not
       hint: the nodes always answer for api, api-int and *.apps: remove it
     ");
 }

@@ -22,7 +22,7 @@ fn all_problems_of_both_files_at_once() {
     insta::assert_snapshot!(report(&edits), @r#"
     cluster.yaml:6: relaese: unknown field
       hint: did you mean `release`?
-    cluster.yaml:6: release: required, and not given
+    cluster.yaml:6: release: required, but missing
       hint: for example: demo:4.18, registry/repo:tag, registry/repo@sha256:…, oci:DIR:TAG or oci:DIR@sha256:…
     cluster.yaml:11: vips.ingress: `192.168.126.10` is also the address of `vips.api` [addresses]
       hint: every VIP, node and gateway needs an address of its own
@@ -37,19 +37,19 @@ fn all_problems_of_both_files_at_once() {
       hint: DHCP may give it to another machine: move it or shrink the range
     cluster.yaml:31: nodes.worker-1.mac: `01:00:00:00:00:00` is not a MAC address of one interface
       hint: for example: 52:54:00:12:34:56
-    cluster.yaml:31: nodes.worker-1.memory: `lots` is not an amount with its unit, such as `16GiB`
+    cluster.yaml:31: nodes.worker-1.memory: `lots` is not an amount with a unit, such as `16GiB`
     install-config.yaml:3: apiVersion: `v2` is not `v1`
     install-config.yaml:8: metadata.name: `OCP4` is not a DNS label (lower-case letters, digits and `-`, at most 63)
       hint: for example: master-0
     install-config.yaml:18: compute.worker.replicas: `two` is not a whole number from 0 to 10000
       hint: remove the quotes
-    install-config.yaml:22: networking.networkType: the installer knows `OpenShiftSDN`, tinderbox does not support it
+    install-config.yaml:22: networking.networkType: openshift-install supports `OpenShiftSDN`, but tinderbox does not
       hint: it must be `OVNKubernetes`
     install-config.yaml:23: networking.hostPrefix: unknown field
       hint: known here: networkType, machineNetwork, clusterNetwork, serviceNetwork, ovnKubernetesConfig, type, machineCIDR, serviceCIDR, clusterNetworks
     install-config.yaml:26: networking.machineNetwork.0.cidr: `192.168.126.0/24` overlaps `192.168.0.0/16` of `networking.clusterNetwork.0` [networks-disjoint]
       hint: choose networks that share no address
-    install-config.yaml:37: platform.aws: the installer knows this field, tinderbox does not support it
+    install-config.yaml:37: platform.aws: openshift-install supports this field, but tinderbox does not
       hint: tinderbox builds clusters for the platforms `none: {}`, `baremetal` and `external`
     install-config.yaml:41: pullSecret: this is not a pull secret: JSON with `auths`, each with an `auth` or a `credsStore`
       hint: for example: {"auths":{"registry.example.com":{"auth":"…"}}}
@@ -77,13 +77,13 @@ fn what_the_installer_knows_and_we_cannot_honour_is_said() {
                 fips: yes\nsshKey: ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIA\nproxy: {noProxy: .example.com}\n\
                 featureGates: [A=true]\nadditionalTrustBundle: nonsense\nmetadata2: {}\n";
     insta::assert_snapshot!(report(&[("# Who may log in", &format!("{more}# Who may log in"))]), @r"
-    install-config.yaml:42: publish: the installer knows `Internal`, tinderbox does not support it
+    install-config.yaml:42: publish: openshift-install supports `Internal`, but tinderbox does not
       hint: it must be `External`
-    install-config.yaml:43: credentialsMode: the installer knows this field, tinderbox does not support it
+    install-config.yaml:43: credentialsMode: openshift-install supports this field, but tinderbox does not
       hint: it concerns cloud platforms, for which tinderbox builds no clusters
     install-config.yaml:44: bootstrapInPlace: only a single master, without workers and without a bootstrap node, bootstraps itself
       hint: list that node alone in cluster.yaml, or remove `bootstrapInPlace`
-    install-config.yaml:45: arbiter: the installer knows this field, tinderbox does not support it
+    install-config.yaml:45: arbiter: openshift-install supports this field, but tinderbox does not
       hint: arbiter nodes are not supported: use 1, 3, 4 or 5 masters
     install-config.yaml:47: sshKey: an Ed25519 key does not work on nodes in FIPS mode
       hint: use an ECDSA or RSA key
@@ -271,7 +271,7 @@ fn the_pull_secret_is_in_one_place() {
     let named = |file: &str| format!("pullSecretFile: {file}\n{CLUSTER}");
     let said = |install: &str, cluster: &str| try_load(install, cluster).unwrap_err().to_string();
     insta::assert_snapshot!(said(&none, CLUSTER), @r#"
-    install-config.yaml: pullSecret: required, and not given
+    install-config.yaml: pullSecret: required, but missing
       hint: for example: {"auths":{"registry.example.com":{"auth":"…"}}}; or name a file that has it, with `pullSecretFile` in cluster.yaml
     "#);
     insta::assert_snapshot!(said(INSTALL, &named("pull-secret.json")), @"

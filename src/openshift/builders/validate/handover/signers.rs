@@ -64,7 +64,7 @@ fn signer(signer: Signer, fields: &SignerFields, document: &Document, report: &m
         let text = found.and_then(YamlNode::text).unwrap_or_default();
         if text != wanted {
             let line = found.map_or(line("metadata"), |found| found.line);
-            let message = format!("it is `{text}`, and the certificate says `{wanted}`");
+            let message = format!("it is `{text}`, but the certificate says `{wanted}`");
             report.at(document, line, &format!("metadata.annotations[{name}]"), message);
         }
     }

@@ -19,7 +19,7 @@ pub(in super::super) const APISERVER_URL: Check = Check {
     run: |artifacts, report| {
         for node in nodes(artifacts).iter().filter(|node| node.role == "master") {
             match node.text(URL) {
-                None => node.report(report, URL, "it is not written"),
+                None => node.report(report, URL, "nothing writes it"),
                 Some(text) if !text.contains("KUBERNETES_SERVICE_HOST=") => {
                     node.report(report, URL, "it does not set KUBERNETES_SERVICE_HOST");
                 }
@@ -36,7 +36,7 @@ pub(in super::super) const BOOTKUBE: Check = Check {
     run: |artifacts, report| {
         for node in nodes(artifacts).iter().filter(|node| node.bootstraps) {
             match node.config.files.get(SCRIPT) {
-                None => node.report(report, SCRIPT, "it is not written"),
+                None => node.report(report, SCRIPT, "nothing writes it"),
                 Some(file) if file.mode.is_none_or(|mode| mode & 0o100 == 0) => {
                     node.report(report, SCRIPT, "it cannot be executed");
                 }
@@ -60,7 +60,7 @@ pub(in super::super) const STANDALONE: Check = Check {
             let mut kubelets =
                 commands.iter().filter(|words| words.iter().any(|word| leaf(word) == "kubelet")).peekable();
             if kubelets.peek().is_none() {
-                node.report(report, KUBELET, "there is no such unit that starts a kubelet");
+                node.report(report, KUBELET, "no such unit starts a kubelet");
             }
             for words in kubelets {
                 for flag in ["--kubeconfig", "--bootstrap-kubeconfig"] {
@@ -80,7 +80,7 @@ pub(in super::super) const KUBELET_CA: Check = Check {
     run: |artifacts, report| {
         for node in nodes(artifacts).iter().filter(|node| node.role != "bootstrap") {
             match node.text(CA) {
-                None => node.report(report, CA, "it is not written"),
+                None => node.report(report, CA, "nothing writes it"),
                 Some(text) if Certificate::chain_from_pem(&text).is_err() => {
                     node.report(report, CA, "it holds no certificate");
                 }
@@ -140,7 +140,7 @@ fn pause(node: &Node<'_>, image: &str, report: &mut Report<'_>) {
     match auth {
         None => node.report(report, CRIO, "no file sets `pause_image_auth_file`"),
         Some(path) if !node.config.files.contains_key(&path) => {
-            node.report(report, CRIO, format!("`pause_image_auth_file` is `{path}`, which is not written"));
+            node.report(report, CRIO, format!("`pause_image_auth_file` is `{path}`, which nothing writes"));
         }
         Some(_) => {}
     }

@@ -32,7 +32,7 @@ pub(in super::super) const REPLACED: Check = Check {
                     node.report(report, &wanted, format!("no pod in it runs {program}"));
                 }
                 for other in found.iter().filter(|pod| pod.path != wanted) {
-                    let message = format!("it runs {program}, and its operator replaces {wanted} only");
+                    let message = format!("it runs {program}, but its operator replaces only {wanted}");
                     node.report(report, &other.path, message);
                 }
             }
@@ -61,7 +61,7 @@ pub(in super::super) const MEMBER_NAME: Check = Check {
                 }
                 let members = value("initial-cluster");
                 if members.split(',').count() != 1 || !members.starts_with(&format!("{name}=")) {
-                    let message = format!("`--initial-cluster` does not begin `{name}` alone");
+                    let message = format!("`--initial-cluster` does not start with `{name}` alone");
                     node.report(report, &pod.path, message);
                 }
             }

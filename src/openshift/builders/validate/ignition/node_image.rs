@@ -60,7 +60,7 @@ fn units(
     seen.push(name.to_owned());
     let path = format!("{UNITS}{name}");
     let Some(text) = node.text(&path) else {
-        return node.report(report, &path, "it is not written");
+        return node.report(report, &path, "nothing writes it");
     };
     let unit = unit(&text);
     for required in unit.values("Unit", "Requires").flat_map(str::split_whitespace) {
@@ -78,7 +78,7 @@ fn units(
 
 fn executable(node: &Node<'_>, path: &str, report: &mut Report<'_>) {
     match node.config.files.get(path) {
-        None => node.report(report, path, "it is not written"),
+        None => node.report(report, path, "nothing writes it"),
         Some(file) if file.mode.is_none_or(|mode| mode & 0o100 == 0) => {
             node.report(report, path, "it cannot be executed");
         }

@@ -46,7 +46,7 @@ pub(in super::super) fn flag_files(artifacts: &Artifacts<'_>, report: &mut Repor
                         let later =
                             node.role != "bootstrap" && KUBELET.iter().any(|path| host.starts_with(path));
                         if !node.config.has(&host) && !is_system(&host) && !is_made(pod, &host) && !later {
-                            let message = format!("`{host}` of `--{}` is not written", flag.name);
+                            let message = format!("nothing writes `{host}` of `--{}`", flag.name);
                             node.report(report, &format!("{}:{}", pod.path, flag.line), message);
                         }
                     }
@@ -63,7 +63,7 @@ pub(in super::super) fn flag_files(artifacts: &Artifacts<'_>, report: &mut Repor
                     _ => true,
                 };
                 if !written && !is_system(host) {
-                    let message = format!("`{host}` is mounted as a {kind}, and is not written");
+                    let message = format!("`{host}` is mounted as a {kind}, but nothing writes it");
                     node.report(report, &format!("{}:{line}", pod.path), message);
                 }
             }
@@ -92,7 +92,7 @@ pub(in super::super) fn audit_log(artifacts: &Artifacts<'_>, report: &mut Report
                         None if dir.is_empty() => {
                             node.report(report, &at, format!("`{path}` is in no volume of the node"))
                         }
-                        None => node.report(report, &at, format!("nothing makes `{dir}` for root alone")),
+                        None => node.report(report, &at, format!("nothing creates `{dir}` for root alone")),
                         Some(made) if made.mode.is_none_or(|mode| mode & 0o077 != 0) => {
                             node.report(report, dir, "users other than root can read the audit log")
                         }

@@ -150,12 +150,12 @@ pub(in super::super) const READABLE: Check = Check {
                 };
                 let hidden = path.match_indices('/').any(|(at, _)| closed(&path[..at]));
                 if *secret && mode & 0o004 != 0 && !hidden && !SERVED.contains(&path.as_str()) {
-                    node.report(report, path, format!("it is secret, and has mode {mode:04o}"));
+                    node.report(report, path, format!("it is secret, but has mode {mode:04o}"));
                     report.hint("give it mode 0600");
                 }
             }
             for unit in manifest.units.iter().filter(|unit| unit.secret) {
-                node.report(report, &unit.path, "it is secret, and units are for everyone to read");
+                node.report(report, &unit.path, "it is secret, but everyone can read units");
                 report.hint("let the unit read the secret from a file with mode 0600");
             }
         }
@@ -177,7 +177,7 @@ pub(in super::super) const PINNED: Check = Check {
                 resources.map(move |resource| (path.as_str(), resource))
             });
             for (field, _) in others.chain(files).filter(|(_, resource)| is_open(resource)) {
-                node.report(report, field, "it is fetched, and has no `verification.hash`");
+                node.report(report, field, "it is fetched, but has no `verification.hash`");
             }
         }
     },

@@ -39,7 +39,7 @@ pub(in super::super) const UNITS: Check = Check {
                         && !install
                         && !dropins.map(|text| unit(text)).any(|one| one.has("Install"))
                     {
-                        node.report(report, name, "it is enabled, and has no [Install]");
+                        node.report(report, name, "it is enabled, but has no [Install] section");
                         report.hint("add `[Install]` with `WantedBy=multi-user.target`");
                     }
                     if *own == "Service" && one.mask != Some(true) && !starts(text) {

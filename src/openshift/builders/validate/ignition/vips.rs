@@ -18,7 +18,7 @@ pub(in super::super) const VIP_HOLDERS: Check = Check {
                 }
             }
             for path in paths("files").filter(|path| !path.is_empty() && !node.config.has(path)) {
-                node.report(report, path, "it is not written, and a pod that holds VIPs reads it");
+                node.report(report, path, "nothing writes it, but a pod that holds VIPs reads it");
             }
         }
     },
@@ -27,7 +27,7 @@ pub(in super::super) const VIP_HOLDERS: Check = Check {
 fn pod(node: &Node<'_>, path: &str, vips: &str, of: &str, report: &mut Report<'_>) {
     match node.text(path) {
         None => {
-            node.report(report, path, format!("it is not written: this node does not serve the {of} VIPs"))
+            node.report(report, path, format!("nothing writes it: this node does not serve the {of} VIPs"))
         }
         Some(text) if !words(&text).any(|word| word == vips) => {
             node.report(report, path, format!("it does not name the {of} VIPs, `{vips}`"));
