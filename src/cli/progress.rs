@@ -1,8 +1,8 @@
 //! Events for people: a live view on a terminal, problems without one, JSON lines for machines.
 
+use std::collections::BTreeSet;
 use std::fs::File;
 use std::io::{IsTerminal, Write};
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{self, RecvTimeoutError, Sender};
 use std::sync::{Mutex, PoisonError};
 use std::thread::JoinHandle;
@@ -33,8 +33,8 @@ pub(super) struct Progress {
     level: Level,
     /// Whether somebody watches.
     terminal: bool,
-    /// Number of warnings so far.
-    warnings: AtomicUsize,
+    /// Warnings so far: whatever reads the directory again would repeat them.
+    warnings: Mutex<BTreeSet<String>>,
     live: Mutex<Option<Live>>,
     log: Option<Mutex<File>>,
     /// When a download was last reported, and its stage.
@@ -55,9 +55,8 @@ impl Progress {
             let view = std::thread::spawn(move || View::default().run(&events));
             Live { events: sender, view }
         });
-        let warnings = AtomicUsize::new(0);
         let (live, log) = (Mutex::new(live), log.map(Mutex::new));
-        Self { level, terminal, warnings, live, log, reported: Mutex::default() }
+        Self { level, terminal, warnings: Mutex::default(), live, log, reported: Mutex::default() }
     }
 
     pub(super) fn is_verbose(&self) -> bool {
@@ -72,7 +71,8 @@ impl Progress {
     pub(super) fn conclude(&self, text: impl FnOnce(usize) -> String) {
         self.settle();
         if self.level == Level::Verbose || (self.terminal && self.level == Level::Normal) {
-            stderr_lines(&text(self.warnings.load(Ordering::Relaxed)));
+            let warnings = self.warnings.lock().unwrap_or_else(PoisonError::into_inner).len();
+            stderr_lines(&text(warnings));
         }
     }
 
@@ -96,8 +96,10 @@ impl Events for Progress {
                 let _ = writeln!(log, "{line}"); // a full disk must not stop the build
             }
         }
-        if matches!(event, Event::Warning { .. }) {
-            self.warnings.fetch_add(1, Ordering::Relaxed);
+        if let Event::Warning { text } = &event
+            && !self.warnings.lock().unwrap_or_else(PoisonError::into_inner).insert(text.clone())
+        {
+            return;
         }
         match &*self.live.lock().unwrap_or_else(PoisonError::into_inner) {
             Some(live) => drop(live.events.send(event)),

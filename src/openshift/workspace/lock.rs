@@ -53,18 +53,8 @@ pub(super) fn check(lock: &Lock, directory: &ClusterDir, cluster: &Cluster, miss
 
 /// Why a build would refuse the lock as it is, though it can be read: cluster.yaml asks for something else.
 pub(crate) fn lock_is_behind(directory: &ClusterDir, cluster: &Cluster) -> Result<Option<WorkspaceError>> {
-    let Some(lock) = parsed(directory)? else { return Ok(None) };
-    refused(&lock, directory, cluster)
-}
-
-/// The same for a lock that is already read.
-pub(super) fn refused(
-    lock: &Lock,
-    directory: &ClusterDir,
-    cluster: &Cluster,
-) -> Result<Option<WorkspaceError>> {
-    match check(lock, directory, cluster, Missing::Make) {
-        Ok(()) => Ok(None),
+    match existing(directory, cluster, Missing::Make) {
+        Ok(_) => Ok(None),
         Err(
             error @ (WorkspaceError::Moved { .. }
             | WorkspaceError::Unpinned { .. }

@@ -127,6 +127,10 @@ fn secrets_that_git_tracks() {
     [exit 0]
     ");
 
+    // A verb that reads the directory twice does not warn twice.
+    let plan = ws.run(&["realize", "plan"]);
+    assert_eq!(plan.matches("git tracks `cluster.seed`").count(), 1, "{plan}");
+
     // With a file of its own, the secret is out of the way, and every id is the same.
     let ids = ws.json(&["build", "cluster"])["targets"].clone();
     let start = install.find("pullSecret: '").unwrap();
