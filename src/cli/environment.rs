@@ -40,7 +40,8 @@ pub(super) fn wants_json() -> bool {
 
 /// Whether the command line has this option itself; clap counts one that a variable sets as given too.
 pub(super) fn has_option(option: &str) -> bool {
-    let is_it = |word: &str| word.strip_prefix(option).is_some_and(|rest| rest.is_empty() || rest.starts_with('='));
+    let is_it =
+        |word: &str| word.strip_prefix(option).is_some_and(|rest| rest.is_empty() || rest.starts_with('='));
     std::env::args_os().skip(1).take_while(|word| word != "--").any(|word| word.to_str().is_some_and(is_it))
 }
 

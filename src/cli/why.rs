@@ -13,7 +13,7 @@ use super::document::{Document, Documented};
 use super::output::{Colour, line, stdout_paint};
 use super::{Error, Printer, Result, complete, targets};
 use crate::base::digest::DrvId;
-use crate::base::event::{Event, Events as _};
+use crate::base::event::Event;
 use crate::base::hint::{Place, chain};
 use crate::compare::cause::{Cause, CauseKind};
 use crate::engine::drv::Explanation;

@@ -5,7 +5,8 @@ use std::collections::BTreeMap;
 use super::{Guide, GuideChapter, GuideCheck, GuideEntry, GuideFile, GuidePart, slug, text::places};
 use crate::base::hint::Place;
 use crate::compare::page::{
-    Markup, Page, Tone, code, deadline, el, facts, finder, fold, link, listing, note, prose, section, table, tag,
+    Markup, Page, Tone, code, deadline, el, facts, finder, fold, link, listing, note, prose, section, table,
+    tag,
 };
 use crate::compare::parts::Part;
 use crate::openshift::knowledge::{About, Known};
@@ -73,7 +74,7 @@ impl<'g> Index<'g> {
     }
 
     fn chapter(&self, chapter: &GuideChapter) -> Markup {
-        let prose: Markup =
+        let text: Markup =
             chapter.text.iter().map(|text| el("p", &[("class", "prose")], prose(text))).collect();
         let steps = (!chapter.steps.is_empty()).then(|| {
             let steps: Markup = chapter.steps.iter().map(|step| el("li", &[], prose(step))).collect();
@@ -95,7 +96,7 @@ impl<'g> Index<'g> {
             .collect();
         let checks = (chapter.id == "convergence").then(|| self.all_checks());
         let title = format!("{}. {}", chapter.number, chapter.title);
-        let inside = [prose, steps.into(), ends.into(), groups, checks.into()];
+        let inside = [text, steps.into(), ends.into(), groups, checks.into()];
         // A chapter without anything that is searched for is hidden.
         el("div", &[("class", "group chapter")], section(&chapter.id, &title, "", inside))
     }

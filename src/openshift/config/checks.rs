@@ -297,7 +297,8 @@ fn replicas(inputs: &Inputs<'_>, findings: &mut Findings<'_>) {
             let (name, file) = (role.as_str(), &inputs.cluster.file);
             let word = |one: &str| if at.value == 1 { one.to_owned() } else { format!("{one}s") };
             let default = if inputs.wrote(&at.field) { "" } else { " (the default)" };
-            let message = format!("{}{default} {name} {}, but {file} lists {listed}", at.value, word("replica"));
+            let message =
+                format!("{}{default} {name} {}, but {file} lists {listed}", at.value, word("replica"));
             let hint = format!("set replicas to {listed}, or list {} {name} {}", at.value, word("node"));
             findings.at(at, message, hint);
         }

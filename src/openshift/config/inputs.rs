@@ -196,7 +196,8 @@ fn pod_networks(install: &Fragment, problems: &mut Problems) -> Vec<At<ClusterNe
         let int = |name: &str| entry.get::<i64>(name).copied();
         let prefix = match (int("hostPrefix"), int("hostSubnetLength")) {
             (Some(_), Some(_)) => {
-                let problem = install.problem(&join(&field, "hostSubnetLength"), "cannot be given together with `hostPrefix`");
+                let problem = install
+                    .problem(&join(&field, "hostSubnetLength"), "cannot be given together with `hostPrefix`");
                 problems.push(problem.hint(Some("remove it: `hostPrefix` is the current name".to_owned())));
                 continue;
             }

@@ -36,7 +36,12 @@ pub(super) fn documents(inputs: &Inputs<'_>, problems: &mut Problems) {
         let ports: Vec<(String, Port<'_>)> = ports(inputs, node).collect();
         if node.given.at(PORTS).is_some() && node.given.at("mac").is_some() {
             let hint = "remove it: `interfaces` has the address of every port";
-            inputs.cluster.report(problems, &field("mac"), "cannot be given together with `interfaces`", hint);
+            inputs.cluster.report(
+                problems,
+                &field("mac"),
+                "cannot be given together with `interfaces`",
+                hint,
+            );
         }
         let Some(document) = document(node) else {
             if node.given.at(PORTS).is_some() && !inputs.cluster.wrote(&field(DOCUMENT)) {

@@ -70,7 +70,10 @@ fn a_release_that_is_not_pinned() {
     [exit 1]
     ");
     let why = ws.run(&["why", "infra/haproxy"]);
-    assert!(why.contains("warning: the next build fails: cluster.yaml asks for release `demo:4.19`"), "{why}");
+    assert!(
+        why.contains("warning: the next build fails: cluster.yaml asks for release `demo:4.19`"),
+        "{why}"
+    );
 }
 
 /// A set that can no longer boot does not pass, and a cluster that nobody can log in to is told.

@@ -68,7 +68,10 @@ mod tests {
         for (told, by) in [
             (include_str!("../../../../../recipes/knowledge/boot-facts.toml"), "valid for at most"),
             (include_str!("../../../../../recipes/knowledge/artifacts.toml"), "{*}, valid for"),
-            (include_str!("../../../../../recipes/knowledge/guide.toml"), "system:bootstrapper:NAME, valid for"),
+            (
+                include_str!("../../../../../recipes/knowledge/guide.toml"),
+                "system:bootstrapper:NAME, valid for",
+            ),
         ] {
             let sentence = format!("{by} {WINDOW} days");
             assert!(told.contains(by) && !told.replace(&sentence, "").contains(by), "{sentence}");
