@@ -358,6 +358,15 @@ fn the_os_is_that_of_the_releases_default_stream() {
     assert_eq!(os_image(&ws), "rhel-coreos");
     let served = list(&ws.path_of("release/os-images"));
     assert!(served.contains("listen") && served.contains("sha256"), "{served:?}");
+    // The previews had the gate one version earlier, in OKD too.
+    for (version, image) in
+        [("4.21", "rhel-coreos"), ("4.21-okd", "stream-coreos"), ("4.22-okd", "stream-coreos")]
+    {
+        let ws = on(version);
+        ws.edit("install-config.yaml", "baseDomain:", "featureSet: TechPreviewNoUpgrade\nbaseDomain:");
+        assert_eq!(os_image(&ws), image, "{version}");
+        assert!(list(&ws.path_of("release/os-images")).contains("listen"), "{version}");
+    }
 
     assert_eq!(os_image(&on("4.23")), "rhel-coreos");
     let ws = on("5.0");

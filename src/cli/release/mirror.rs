@@ -13,7 +13,6 @@ use crate::base::fs;
 use crate::cli::document::{Document, Documented};
 use crate::cli::output::{count, line, size};
 use crate::cli::{Error, Printer, Result};
-use crate::engine::recipe::GraphNode;
 use crate::engine::registry::{
     self, CopiedSignatures, ImageName, Images, Instance, Opened, Platforms, Reference, RegistryError, Sha256,
     Target, copy_image, copy_signatures, instances,
@@ -111,10 +110,8 @@ fn mirror(env: Env<'_>, reference: Option<&str>, destination: &str, all: bool) -
     let info = info(env, Some(&release.reference))?;
     let opened = workspace.opened()?;
     let images = opened.images.as_ref();
-    let mut needed = named_by(&workspace, |node| node.builder.0 == "image");
-    // No build reads it, but nodes start from it; a copy that was made for builds may lack it.
-    let overlay = workspace.knowledge.boot_images.get()?.overlay();
-    let node_os = named_by(&workspace, |node| node.name == overlay);
+    let mut needed = unpacked(&workspace);
+    let node_os = node_os(&workspace)?;
     let streams = os_images(env, &workspace)?;
     needed.extend(
         info.components.iter().filter(|(_, spec)| streams.contains(*spec)).map(|(name, _)| name.as_str()),
@@ -135,7 +132,7 @@ fn mirror(env: Env<'_>, reference: Option<&str>, destination: &str, all: bool) -
     let mut jobs = vec![release_job(opened, &release, &to)?];
     for (component, spec) in &info.components {
         let is_needed = needed.contains(component.as_str());
-        if !all && !is_needed && !node_os.contains(component.as_str()) {
+        if !all && !is_needed && node_os != Some(component.as_str()) {
             continue;
         }
         let from: ImageName = spec.parse().map_err(|error: registry::NameError| Error::Usage {
@@ -237,17 +234,27 @@ impl CopyJob {
     }
 }
 
-/// Components of the release that derivations of `cluster` name, if the derivation is such.
-fn named_by(workspace: &Workspace, is_such: impl Fn(&GraphNode) -> bool) -> BTreeSet<&str> {
+/// Components of the release whose content derivations of `cluster` unpack.
+fn unpacked(workspace: &Workspace) -> BTreeSet<&str> {
     let nodes = workspace.graph.nodes();
     let closure = workspace.graph.closure(&workspace.graph.select("cluster"));
     closure
         .iter()
-        .filter(|at| is_such(&nodes[**at]))
+        .filter(|at| nodes[**at].builder.0 == "image")
         .flat_map(|at| nodes[*at].inputs.values())
         .filter(|edge| edge.from == "release/images")
         .filter_map(|edge| edge.path.as_deref()?.strip_prefix("components/"))
         .collect()
+}
+
+/// The node image. No build reads it, so a copy that was made for builds may lack it, but machines start from it: a bootstrap node
+/// whose boot image lacks programs, and in every release a node that bootstraps itself.
+fn node_os(workspace: &Workspace) -> Result<Option<&str>> {
+    let overlay = workspace.knowledge.boot_images.get()?.overlay();
+    let starts = workspace.cluster.is_in_place() || workspace.graph.find(overlay).is_some();
+    let stream = workspace.cluster.os_image_stream.as_deref();
+    let name = workspace.knowledge.components.get()?.node_os(workspace.release(), stream);
+    Ok(name.filter(|_| starts))
 }
 
 /// The OS images that the build asks about, by pull spec; none unless the release's gates make it ask.

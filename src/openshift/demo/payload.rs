@@ -48,22 +48,18 @@ const COMPONENTS: [&str; 30] = [
 /// Components from a version on, by their keys.
 const LATER: [(&str, &str); 1] = [("4.23", "apiserver-network-proxy")];
 
-/// OS images of a flavor's streams, from this version on: key, stream, and whether they hold extensions.
-type Streams = (&'static str, &'static [(&'static str, &'static str, bool)]);
+/// OS images of streams: key, stream, and whether they hold extensions.
+type Streams = &'static [(&'static str, &'static str, bool)];
 
-const STREAMS: Streams = (
-    "4.22",
-    &[
-        ("node-os-rhel-9", "rhel-9", false),
-        ("node-os-rhel-9-extensions", "rhel-9", true),
-        ("node-os-rhel-10", "rhel-10", false),
-        ("node-os-rhel-10-extensions", "rhel-10", true),
-    ],
-);
-const OKD_STREAMS: Streams = (
-    "4.23",
-    &[("node-os-centos-10", "centos-10", false), ("node-os-centos-10-extensions", "centos-10", true)],
-);
+const STREAMS: Streams = &[
+    ("node-os-rhel-9", "rhel-9", false),
+    ("node-os-rhel-9-extensions", "rhel-9", true),
+    ("node-os-rhel-10", "rhel-10", false),
+    ("node-os-rhel-10-extensions", "rhel-10", true),
+];
+/// Nobody can choose yet, but with the gate on, the controller asks.
+const FIRST_STREAMS: Streams = &[("node-os", "rhel-9", false), ("node-os-extensions", "rhel-9", true)];
+const OKD_STREAMS: Streams = &[("node-os", "centos-10", false), ("node-os-extensions", "centos-10", true)];
 
 /// The component of the release image's base.
 const BASE: &str = "cluster-version-operator";
@@ -133,10 +129,13 @@ fn labels(version: &Version, name: &str) -> BTreeMap<&'static str, String> {
 
 /// OS images, whose labels say which stream they are of. Nothing in them boots.
 fn os_images(version: &Version) -> Vec<(&'static str, Layer, BTreeMap<&'static str, String>)> {
-    let (first, streams) = if version.variant == Variant::Okd { OKD_STREAMS } else { STREAMS };
-    if !version.is_at_least(first) {
-        return Vec::new();
-    }
+    let streams = match version.variant {
+        // The gate OSStreams came with previews of 4.21.
+        _ if !version.is_at_least("4.21") => return Vec::new(),
+        Variant::Okd => OKD_STREAMS,
+        _ if !version.is_at_least("4.22") => FIRST_STREAMS,
+        _ => STREAMS,
+    };
     let one = |&(key, stream, extensions): &(&'static str, &str, bool)| {
         let name = named(&version.full(), key);
         let mut labels = labels(version, name);

@@ -111,12 +111,21 @@ impl Components {
         streams.filter(|stream| !stream.ends_with(EXTENSIONS)).collect()
     }
 
+    /// The name of the OS that nodes get: that of the chosen stream, else of the release's default.
+    pub(crate) fn node_os(&self, release: Option<Release>, stream: Option<&str>) -> Option<&str> {
+        let chosen = stream.map(|stream| format!("{NODE_OS_STREAM}{stream}"));
+        self.name(chosen.as_deref().unwrap_or(NODE_OS), release)
+    }
+
     /// The values of `{component.KEY}` in recipes. The OS of nodes is that of the chosen stream.
     pub(super) fn names(&self, file: &str, release: Option<Release>, stream: Option<&str>) -> NameTable {
         let (mut values, mut absent) = (BTreeMap::new(), BTreeMap::new());
         for key in self.names.all().map(|row| row.key.clone()) {
-            let chosen = stream.filter(|_| key == NODE_OS).map(|stream| format!("{NODE_OS_STREAM}{stream}"));
-            match (self.name(chosen.as_ref().unwrap_or(&key), release), release) {
+            let name = match key.as_str() {
+                NODE_OS => self.node_os(release, stream),
+                key => self.name(key, release),
+            };
+            match (name, release) {
                 (Some(name), _) => drop(values.insert(key, name.into())),
                 (None, Some(release)) => drop(absent.insert(key, format!("for {release}"))),
                 (None, None) => {}

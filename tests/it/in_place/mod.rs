@@ -26,6 +26,22 @@ fn with_bootstrap() -> Workspace {
     ws
 }
 
+/// Its kubelet comes with the release's operating system, whatever its boot image has: a copy of the release has that image.
+#[test]
+fn a_mirror_has_the_operating_system_that_it_starts_from() {
+    for (version, ws, wanted) in [
+        ("4.18", Workspace::single_node(), true),
+        ("4.22", Workspace::single_node(), true),
+        ("4.18", with_bootstrap(), false),
+        ("4.22", with_bootstrap(), true),
+    ] {
+        let copied = ws.json(&["release", "mirror", &format!("demo:{version}"), "oci:copy"]);
+        // In the demo release up to 4.20 it is a name only.
+        let names = format!("{} {}", copied["images"], copied["absent"]);
+        assert_eq!(names.contains("\"rhel-coreos\""), wanted, "{version}: {copied}");
+    }
+}
+
 /// It is a master, with what the bootstrap machine would have; nothing of that machine's operating system.
 #[test]
 fn the_node_is_a_master_with_the_first_control_plane() {

@@ -136,7 +136,7 @@ impl Build<'_> {
         gates: &BTreeMap<String, bool>,
     ) -> Result<Value, String> {
         let mut config = config.clone();
-        if self.is_from("4.22") && gates.get(streams::GATE) == Some(&true) {
+        if self.is_from("4.21") && gates.get(streams::GATE) == Some(&true) {
             let stream = self.default_stream(objects)?;
             config["spec"]["baseOSContainerImage"] = stream.image.into();
             config["spec"]["baseOSExtensionsContainerImage"] = stream.extensions.into();
