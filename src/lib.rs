@@ -99,7 +99,7 @@ pub mod internals {
     }
     pub mod diff {
         pub use crate::compare::cause::Cause;
-        pub use crate::compare::diff::{Part, Side, Tree, compare};
+        pub use crate::compare::diff::{Diff, Part, Side, Tree, compare};
     }
     pub mod download {
         pub use crate::engine::download::{DownloadError, Downloader, Fetched, Wanted};
@@ -112,6 +112,10 @@ pub mod internals {
     }
     pub mod fields {
         pub use crate::engine::fields::{Field, Fields};
+    }
+    pub mod fleet {
+        pub use crate::compare::fleet::{Collector, Found, NodePool, OwnValues, rollout};
+        pub use crate::compare::report::fleet_html;
     }
     pub mod fs {
         pub use crate::base::fs::{create_dirs, remove_all, sync_file_system};

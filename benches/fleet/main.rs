@@ -6,6 +6,10 @@
 //! | cold | `fleet build` into an empty store, whole process, RSA authorities | 1,000 sites in at most 150 s; the cost per site flat within 20 % from 100 to 3,500 |
 //! | no-op | the same again; and its peak memory | 1,000 sites in at most 3 s and 500 MiB |
 //! | one value | the same after one value of one site changed | proportional to what it reaches |
+//! | diff | `fleet diff` after one field that all sites share changed, whole process, and its peak memory | the cost per site flat |
+//! | one field | `fleet build` after that | the cost per site flat |
+//!
+//! `--sites=100,300` measures other sizes than those.
 
 #![allow(
     clippy::unwrap_used,
@@ -38,9 +42,9 @@ fn main() {
 }
 
 fn curve(bench: &Bench) {
-    let sizes: &[usize] = bench.size(&[10, 100, 1000, 3500], &[10]);
+    let sizes = asked().unwrap_or_else(|| bench.size(vec![10, 100, 1000, 3500], vec![10]));
     let mut per_site = Vec::new();
-    for sites in sizes {
+    for sites in &sizes {
         title(&format!("curve: {sites} single-node sites"));
         let (dir, store) = (fleet(bench, *sites), bench.dir("store"));
         settle(&store);
@@ -54,6 +58,14 @@ fn curve(bench: &Bench) {
         let text = fs::read_to_string(&table).unwrap();
         fs::write(&table, text.replacen("10.0.0.10,", "10.0.0.99,", 1)).unwrap();
         note("one value of one site", &show(run(&mut build(&dir, &store))));
+        // A field of a manifest that every site has.
+        let layers = dir.join("fleet.yaml");
+        let text = fs::read_to_string(&layers).unwrap();
+        fs::write(&layers, text.replace("hostPrefix: 23", "hostPrefix: 24")).unwrap();
+        note("one common field, diff", &each(run_to(&mut diff(&dir, &store), 1), *sites));
+        let memory_of_diff = peak_memory(&mut diff(&dir, &store));
+        note("one common field, diff again, peak memory", &format!("{} MiB", memory_of_diff >> 20));
+        note("one common field, build", &each(run(&mut build(&dir, &store)), *sites));
         if *sites == 1000 {
             verdict("cold", cold.as_secs_f64(), " s", "at most 150", cold <= Duration::from_secs(150));
             verdict("no-op", noop.as_secs_f64(), " s", "at most 3", noop <= Duration::from_secs(3));
@@ -67,6 +79,20 @@ fn curve(bench: &Bench) {
         let growth = (most / hundred - 1.0) * 100.0;
         verdict("cost per site from 100 to 3,500 sites", growth, " %", "at most 20", growth <= 20.0);
     }
+}
+
+/// Sizes that were asked for.
+fn asked() -> Option<Vec<usize>> {
+    let sizes = std::env::args().find_map(|argument| Some(argument.strip_prefix("--sites=")?.to_owned()))?;
+    Some(sizes.split(',').map(|size| size.parse().expect("a number of sites")).collect())
+}
+
+/// The time of a process that ends with this code.
+fn run_to(command: &mut Command, code: i32) -> Duration {
+    let start = std::time::Instant::now();
+    let status = command.stdout(Stdio::null()).status().unwrap();
+    assert_eq!(status.code(), Some(code));
+    start.elapsed()
 }
 
 fn each(time: Duration, sites: usize) -> String {
@@ -96,8 +122,16 @@ fn fleet(bench: &Bench, sites: usize) -> PathBuf {
 }
 
 fn build(dir: &Path, store: &Path) -> Command {
+    verb(&["fleet", "build"], dir, store)
+}
+
+fn diff(dir: &Path, store: &Path) -> Command {
+    verb(&["fleet", "diff", "--summary"], dir, store)
+}
+
+fn verb(words: &[&str], dir: &Path, store: &Path) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_tinderbox"));
-    command.args(["fleet", "build", "-q", "-C"]).arg(dir).arg("--store").arg(store);
+    command.args(words).args(["-q", "-C"]).arg(dir).arg("--store").arg(store);
     command.env_remove("TINDERBOX_STORE").stdin(Stdio::null());
     command
 }

@@ -141,7 +141,7 @@ Examples:
 
 Exit codes: 0 done, 1 failure, 2 a wrong command line, 130 interrupted. A command line is wrong if it has an unknown \
 verb or option, an impossible value, or the name of a target, file in one, node, field, object or generation that \
-does not exist. `diff`, `drift` and `challenge`: 0 the same, 1 different, 2 trouble. `release try`: 0 the cluster can move, 1 it cannot, 2 trouble."
+does not exist. `diff`, `fleet diff`, `drift` and `challenge`: 0 the same, 1 different, 2 trouble. `release try`: 0 the cluster can move, 1 it cannot, 2 trouble."
 )]
 struct Args {
     #[command(flatten)]
@@ -238,7 +238,11 @@ pub fn main() -> ExitCode {
     // For these, 1 is an answer: different, or cannot go.
     let answers = matches!(
         args.verb,
-        Verb::Diff(_) | Verb::Drift(_) | Verb::Challenge(_) | Verb::Release(release::Verb::Try(_))
+        Verb::Diff(_)
+            | Verb::Drift(_)
+            | Verb::Challenge(_)
+            | Verb::Fleet(fleet::Verb::Diff(_))
+            | Verb::Release(release::Verb::Try(_))
     );
     match run(args, &cancel) {
         Ok(code) => code,

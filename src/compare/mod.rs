@@ -8,6 +8,7 @@
 //! | `delta` | compares two files by meaning, down to the leaf |
 //! | `diff` | compares two closures: what differs, why, and the effect on running nodes |
 //! | `drift` | compares a live cluster with the closure that made it |
+//! | `fleet` | what a change does to many sites: those with the same change are one |
 //! | `guide` | a book about one cluster |
 //! | `hand_over` | compares our objects with those of the operators' own renders |
 //! | `parts` | the parts of an artifact that people ask about, by its format |
@@ -22,6 +23,7 @@ pub(crate) mod cause;
 pub(crate) mod delta;
 pub(crate) mod diff;
 pub(crate) mod drift;
+pub(crate) mod fleet;
 pub(crate) mod guide;
 pub(crate) mod hand_over;
 pub(crate) mod page;

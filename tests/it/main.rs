@@ -37,6 +37,7 @@
 //! | `delta` | the CRDs of two real releases, compared by field |
 //! | `drift` | a live cluster beside its closure: nothing after a fresh boot, every change found, no secret shown |
 //! | `guide` | everything that a cluster consists of has a purpose, a reader and a consequence of its own |
+//! | `host::fleet_page` | the page of `fleet diff` with 3,500 sites in a real browser |
 //! | `host::page` | the pages of `diff` and `report` in a real browser: by keyboard, without network, whatever artifacts hold |
 //! | `infra` | the network, the pool, the machines, the load balancer and the firewall, judged by who reads them |
 //! | `netboot` | what machines boot from the network: a script for every address, and who may read what |

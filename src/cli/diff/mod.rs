@@ -1,6 +1,7 @@
 //! `diff`: the comparison on a terminal, as JSON, as Markdown or as a page.
 
 pub(super) mod hand_over;
+mod of_site;
 mod renders;
 mod sides;
 mod static_pods;
@@ -22,6 +23,7 @@ use crate::compare::static_pods::StaticPodComparison;
 use crate::openshift::workspace::{Env, Replacement};
 use sides::Request;
 
+pub(super) use of_site::SiteComparison;
 pub(super) use sides::{of_generation, of_outputs};
 
 /// The differences between two retained generations.
@@ -136,6 +138,7 @@ impl Args {
                 components: self.component,
                 only: self.only,
                 jobs,
+                pool: None,
             },
         )?;
         env.events.settle();

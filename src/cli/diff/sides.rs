@@ -10,6 +10,9 @@
 //! Does not change the cluster directory: `result` stays, and there is no new generation.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use rayon::ThreadPool;
 
 use crate::base::digest::{DrvId, ObjectId};
 use crate::base::fs;
@@ -21,12 +24,13 @@ use crate::engine::exec::{self, Options};
 use crate::engine::recipe::NodeIndex;
 use crate::engine::store::{Generation, Roots, Store};
 use crate::openshift::knowledge::Knowledge;
+use crate::openshift::lock::LockedRelease;
 use crate::openshift::workspace::{
     self, CLUSTER, Env, INSTALL_CONFIG, Missing, Replacement, Workspace, WorkspaceError, seed,
 };
 
 /// The target that includes everything.
-const EVERYTHING: &str = "cluster";
+pub(super) const EVERYTHING: &str = "cluster";
 
 #[derive(Debug, Clone, Default)]
 pub(super) struct Request {
@@ -39,12 +43,32 @@ pub(super) struct Request {
     /// Only these derivations, or folders of them.
     pub only: Vec<String>,
     pub jobs: usize,
+    /// Workers that several comparisons share.
+    pub pool: Option<Arc<ThreadPool>>,
 }
 
 impl Request {
     /// What to build: everything, or what is asked for.
     fn targets(&self) -> Vec<String> {
         if self.only.is_empty() { vec![EVERYTHING.to_owned()] } else { self.only.clone() }
+    }
+
+    pub(super) fn workers(&self) -> Workers<'_> {
+        Workers { jobs: self.jobs, pool: self.pool.as_deref() }
+    }
+}
+
+/// Who builds.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Workers<'a> {
+    jobs: usize,
+    /// None for workers of one build's own.
+    pool: Option<&'a ThreadPool>,
+}
+
+impl Workers<'_> {
+    fn own(jobs: usize) -> Self {
+        Self { jobs, pool: None }
     }
 }
 
@@ -54,24 +78,26 @@ pub(super) fn diff(env: Env<'_>, request: &Request) -> Result<Diff> {
     }
     let (old, new) = sides(env, request)?;
     // Without a cluster's files, causes have the names in their recipes.
-    let workspace = directories(env, request)
-        .into_iter()
-        .find_map(|directory| Workspace::load(Env { directory: &directory, ..env }, Missing::Unneeded).ok());
+    let load = |directory: &Path| Workspace::load(Env { directory, ..env }, Missing::Unneeded).ok();
+    let workspace = match env.site {
+        Some(_) => load(env.directory),
+        None => directories(env, request).iter().find_map(|directory| load(directory)),
+    };
     compare(request, &old, &new, workspace.as_ref(), &|_| false)
 }
 
 /// This cluster as it is, and with other images for some components. The images themselves are left out unless asked
 /// for: what differs in them, the user knows.
-fn preview(env: Env<'_>, request: &Request) -> Result<Diff> {
+pub(super) fn preview(env: Env<'_>, request: &Request) -> Result<Diff> {
     let preview = Workspace::preview(env, &request.components)?;
     let targets = request.targets();
     preview.check_used(&preview.workspace.select(&targets)?)?;
     let workspace = Workspace::load(env, Missing::Make)?;
-    let old = build(env, &workspace, &targets, "the payload's own".into(), request.jobs, true)?;
+    let old = build(env, &workspace, &targets, "the payload's own".into(), request.workers(), true)?;
     let names: Vec<String> = request.components.iter().map(ToString::to_string).collect();
     let title = format!("preview of {}", names.join(", "));
     let new =
-        build(env, &preview.workspace, &targets, title, request.jobs, true).map_err(|error| {
+        build(env, &preview.workspace, &targets, title, request.workers(), true).map_err(|error| {
             match error.is_interrupt() {
                 true => error,
                 false => Error::Preview { components: names, source: Box::new(error) },
@@ -81,7 +107,7 @@ fn preview(env: Env<'_>, request: &Request) -> Result<Diff> {
     compare(request, &old, &new, Some(&preview.workspace), &hidden)
 }
 
-fn compare(
+pub(super) fn compare(
     request: &Request,
     old: &Side,
     new: &Side,
@@ -256,7 +282,7 @@ impl Asked {
             Self::Target(target) => {
                 let workspace = Workspace::load(env, Missing::Make)?;
                 let targets = std::slice::from_ref(target);
-                build(env, &workspace, targets, target.clone(), jobs, target == EVERYTHING)
+                build(env, &workspace, targets, target.clone(), Workers::own(jobs), target == EVERYTHING)
             }
         }
     }
@@ -285,18 +311,29 @@ pub(in crate::cli) fn of_generation(store: &Store, generation: Generation) -> Si
 fn of_release(env: Env<'_>, reference: &str, request: &Request) -> Result<Side> {
     let release = workspace::release_named(env, Some(reference))?;
     let workspace = Workspace::load_release(env, &release)?;
+    on_release(env, &workspace, reference, &release, request)
+}
+
+/// The cluster of a workspace that was loaded on a release.
+pub(super) fn on_release(
+    env: Env<'_>,
+    workspace: &Workspace,
+    reference: &str,
+    release: &LockedRelease,
+    request: &Request,
+) -> Result<Side> {
     let title = release_title(reference, &release.version);
-    build(env, &workspace, &request.targets(), title, request.jobs, true)
+    build(env, workspace, &request.targets(), title, request.workers(), true)
 }
 
 /// This cluster on the release that its lock pins.
-fn of_locked(env: Env<'_>, workspace: &Workspace, request: &Request) -> Result<Side> {
+pub(super) fn of_locked(env: Env<'_>, workspace: &Workspace, request: &Request) -> Result<Side> {
     let pinned = workspace::parse_lock(&workspace.directory)?.and_then(|lock| lock.release);
     let title = pinned.map_or(EVERYTHING.into(), |one| release_title(&one.reference, &one.version));
-    build(env, workspace, &request.targets(), title, request.jobs, true)
+    build(env, workspace, &request.targets(), title, request.workers(), true)
 }
 
-fn release_title(reference: &str, version: &str) -> String {
+pub(super) fn release_title(reference: &str, version: &str) -> String {
     if version.is_empty() { reference.to_owned() } else { format!("{reference} ({version})") }
 }
 
@@ -308,7 +345,7 @@ fn of_path(env: Env<'_>, path: &Path, jobs: usize) -> Result<Side> {
         let seed = if seed::form(path)?.is_none() { env.seed } else { None };
         let env = Env { directory: path, seed, ..env };
         let workspace = Workspace::load(env, Missing::Make)?;
-        return build(env, &workspace, &[EVERYTHING.to_owned()], title, jobs, true);
+        return build(env, &workspace, &[EVERYTHING.to_owned()], title, Workers::own(jobs), true);
     }
     let real = fs::canonical(path)?;
     let object = real.parent().and_then(|root| Store::open(root).ok()).and_then(|store| {
@@ -324,18 +361,22 @@ fn of_path(env: Env<'_>, path: &Path, jobs: usize) -> Result<Side> {
 }
 
 /// Builds targets without recording them in the cluster directory; with `inputs`, includes what they need.
-fn build(
+pub(super) fn build(
     env: Env<'_>,
     workspace: &Workspace,
     targets: &[String],
     title: String,
-    jobs: usize,
+    workers: Workers<'_>,
     inputs: bool,
 ) -> Result<Side> {
     let targets = workspace.select(targets)?;
     let session = workspace.session(env)?;
-    let outcome =
-        exec::build(workspace.context(env, &session), &targets, Options { jobs, ..Options::default() })?;
+    let context = workspace.context(env, &session);
+    let options = Options { jobs: workers.jobs, ..Options::default() };
+    let outcome = match workers.pool {
+        Some(pool) => exec::build_on(pool, context, &targets, options)?,
+        None => exec::build(context, &targets, options)?,
+    };
     if outcome.cancelled {
         return Err(Error::Interrupted { kept: outcome.built.len() });
     }

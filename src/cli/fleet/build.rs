@@ -350,7 +350,7 @@ impl<'a> FleetRun<'a> {
     /// A digest of what decides a site's build, but for files and pins.
     fn state(&self, layered: &Layered, rendered: &Rendered) -> Option<String> {
         let seed = self.opened.seed_of(layered, &rendered.domain).ok()?.fingerprint().to_string();
-        let epoch = self.opened.lock()?.epoch.unix_timestamp().to_le_bytes();
+        let epoch = self.opened.lock()?.epoch_of(&rendered.name).unix_timestamp().to_le_bytes();
         let targets = self.request.targets.join("\n");
         let mut parts: Vec<&[u8]> = vec![seed.as_bytes(), &epoch, targets.as_bytes()];
         parts.extend(rendered.texts.iter().map(String::as_bytes));

@@ -6,16 +6,18 @@
 //! | `run` | works on sites in a window, so that memory does not grow with their number |
 //! | `memo` | which sites are as they were built |
 //! | `outcome` | what became of the sites; equal errors and warnings are told once |
-//! | `build`, `check`, `expiry`, `export`, `init`, `status`, `why` | the verbs |
+//! | `build`, `check`, `diff`, `expiry`, `export`, `init`, `renew`, `status`, `why` | the verbs |
 
 mod build;
 mod check;
+mod diff;
 mod expiry;
 mod export;
 mod init;
 mod memo;
 mod open;
 mod outcome;
+mod renew;
 mod run;
 mod status;
 mod why;
@@ -31,6 +33,8 @@ verbs! {
     Check(check::Args),
     Status(status::Args),
     Why(why::Args),
+    Diff(diff::Args),
     Expiry(expiry::Args),
+    Renew(renew::Args),
     Export(export::Args),
 }

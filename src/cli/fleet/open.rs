@@ -21,6 +21,14 @@ pub(in crate::cli) struct Selection {
     group: Vec<String>,
 }
 
+impl Selection {
+    /// Whether it leaves out no site.
+    pub(super) fn is_everything(&self) -> bool {
+        let Self { only, group } = self;
+        only.is_empty() && group.is_empty()
+    }
+}
+
 pub(in crate::cli) struct Opened {
     pub(super) fleet: Fleet,
     seed: Option<Seed>,
@@ -124,12 +132,12 @@ impl Opened {
         let cluster = read_cluster(&directory)?;
         let seed = self.seed_of(layered, &domain)?;
         let (key, fingerprint) = (fleet::pin_key(&cluster), seed.fingerprint());
-        let pinned = || self.lock().as_ref().and_then(|lock| lock.of_site(&key, fingerprint));
-        let epoch = || self.lock().map_or_else(this_second, |lock| lock.epoch);
+        let pinned = || self.lock().as_ref().and_then(|lock| lock.of_site(&name, &key, fingerprint));
+        let epoch = || self.lock().map_or_else(this_second, |lock| lock.epoch_of(&name));
         let found = pinned();
         let is_pinned = found.is_some();
         let lock = found.unwrap_or_else(|| Lock::new(epoch()));
-        let mut site = SiteDir { name, directory, cluster, lock, seed };
+        let mut site = SiteDir { name: name.clone(), directory, cluster, lock, seed };
         if !is_pinned && self.missing == Missing::Make {
             let of_fleet = self.seed.as_ref().map(Seed::fingerprint);
             let lock = fleet::pin(env, &self.fleet.path, of_fleet, &site)?;

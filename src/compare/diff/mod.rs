@@ -57,6 +57,11 @@ pub struct Diff {
 }
 
 impl Diff {
+    /// Two sides without a difference.
+    pub(crate) fn none(old: String, new: String) -> Self {
+        Self { shape: SHAPE, old, new, summary: Summary::default(), causes: Vec::new(), artifacts: Vec::new() }
+    }
+
     pub fn is_empty(&self) -> bool {
         self.artifacts.is_empty()
     }

@@ -16,7 +16,7 @@ mod replaced;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use schemars::{JsonSchema, Schema, SchemaGenerator};
+use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::{Value, json};
 use time::OffsetDateTime;
@@ -29,7 +29,7 @@ use crate::compare::delta::{
     self, Change, ChangeKind, DeltaContext, Edit, File, PlaceStep, ShownValue, StepKind,
 };
 use crate::compare::diff::{self, Diff, KnownSecrets, Side};
-use crate::compare::report::DIFF_SCHEMA;
+use crate::compare::report::diff_schema;
 use crate::openshift::knowledge::{DriftKnowledge, ExpectedEdit, HandOver, HandedOver, LiveChange, Release};
 use replaced::{Authorities, Replaced};
 
@@ -72,18 +72,6 @@ pub(crate) struct NotCompared {
     /// Names with their namespaces.
     pub names: Vec<String>,
     pub why: String,
-}
-
-/// The document of `diff`, as a part of ours: its definitions become ours.
-fn diff_schema(generator: &mut SchemaGenerator) -> Schema {
-    let mut schema: Value = serde_json::from_str(DIFF_SCHEMA).unwrap_or_default();
-    if let Some(schema) = schema.as_object_mut() {
-        if let Some(Value::Object(definitions)) = schema.remove("$defs") {
-            generator.definitions_mut().extend(definitions);
-        }
-        schema.remove("$schema");
-    }
-    Schema::try_from(schema).unwrap_or_default()
 }
 
 /// Which object: what a path in the API is made from.

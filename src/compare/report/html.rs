@@ -53,16 +53,18 @@ fn page(kind: &str, diff: &Diff, below: Markup) -> String {
     Page { kind, title: &title, style: STYLE, script: &script, contents: &[], body }.render(diff)
 }
 
+/// Rows as they are.
+pub(super) fn text(rows: &[Row]) -> Markup {
+    let line = |row: &Row| match row.mark {
+        Mark::Title => Markup::from([el("b", &[], &row.text), "\n".into()]),
+        _ => Markup::from([Markup::from(&row.text), "\n".into()]),
+    };
+    el("pre", &[("class", "plain")], rows.iter().map(line).collect::<Markup>())
+}
+
 /// Rows for readers without scripts: the page first, then foldable details, artifact by artifact.
 fn plain(rows: &[Row]) -> Markup {
     let mut parts = rows.split(|row| row.text.is_empty());
-    let text = |rows: &[Row]| -> Markup {
-        let line = |row: &Row| match row.mark {
-            Mark::Title => Markup::from([el("b", &[], &row.text), "\n".into()]),
-            _ => Markup::from([Markup::from(&row.text), "\n".into()]),
-        };
-        el("pre", &[("class", "plain")], rows.iter().map(line).collect::<Markup>())
-    };
     let mut page = el("section", &[], text(parts.next().unwrap_or(&[])));
     for part in parts {
         if let [name, inside @ ..] = part {

@@ -10,19 +10,31 @@ use crate::compare::drift::Drift;
 const LINES: usize = 200;
 
 pub(crate) fn markdown(diff: &Diff) -> String {
-    let mut text = String::new();
-    for Row { mark, text: row } in rows(diff, Detail::Nothing) {
-        match mark {
-            Mark::Title if text.is_empty() => text.push_str(&format!("## {}\n", escape(&row))),
-            Mark::Title => text.push_str(&format!("\n### {}\n\n", capital(&row))),
-            Mark::Breaking => text.push_str(&format!("- **{}**\n", escape(row.trim()))),
-            _ if text.lines().count() == 1 => text.push_str(&format!("\n{}\n", escape(&row))),
-            _ => text.push_str(&format!("- {}\n", escape(row.trim()))),
-        }
-    }
+    let mut text = list(&rows(diff, Detail::Nothing));
     if !diff.artifacts.is_empty() {
         text.push_str("\n### Details\n\n");
     }
+    text + &details(diff)
+}
+
+/// Rows as headings and lists.
+pub(super) fn list(rows: &[Row]) -> String {
+    let mut text = String::new();
+    for Row { mark, text: row } in rows {
+        match mark {
+            Mark::Title if text.is_empty() => text.push_str(&format!("## {}\n", escape(row))),
+            Mark::Title => text.push_str(&format!("\n### {}\n\n", capital(row))),
+            Mark::Breaking => text.push_str(&format!("- **{}**\n", escape(row.trim()))),
+            _ if text.lines().count() == 1 => text.push_str(&format!("\n{}\n", escape(row))),
+            _ => text.push_str(&format!("- {}\n", escape(row.trim()))),
+        }
+    }
+    text
+}
+
+/// The artifacts, each folded.
+pub(super) fn details(diff: &Diff) -> String {
+    let mut text = String::new();
     diff.artifacts.iter().for_each(|one| artifact(&mut text, one));
     text
 }
@@ -52,7 +64,7 @@ fn capital(text: &str) -> String {
     chars.next().map(|first| first.to_uppercase().chain(chars).collect()).unwrap_or_default()
 }
 
-fn escape(text: &str) -> String {
+pub(super) fn escape(text: &str) -> String {
     let mut safe = String::with_capacity(text.len());
     for c in text.chars() {
         match c {

@@ -1,13 +1,19 @@
 //! Results for people: rows for a terminal, Markdown for a pull request, a page for a browser. Data in, text out;
 //! nothing here prints.
 
+mod fleet;
 mod html;
 mod markdown;
 mod rows;
 
+pub use fleet::fleet_html;
+pub(crate) use fleet::{fleet_markdown, fleet_rows};
 pub(crate) use html::{drift_html, html};
 pub(crate) use markdown::{drift_markdown, markdown};
 pub(crate) use rows::{Detail, Mark, Row, rows};
+
+use schemars::{Schema, SchemaGenerator};
+use serde_json::Value;
 
 use crate::base::secret::MASK;
 use crate::compare::cause::{Cause, CauseKind};
@@ -19,6 +25,18 @@ use crate::openshift::knowledge::Effect;
 pub(crate) const DIFF_SCHEMA: &str = include_str!("../diff/schema.json");
 /// The schema of the document of `report --json`.
 pub(crate) const REPORT_SCHEMA: &str = include_str!("schema.json");
+
+/// The document of `diff`, as a part of ours: its definitions become ours.
+pub(crate) fn diff_schema(generator: &mut SchemaGenerator) -> Schema {
+    let mut schema: Value = serde_json::from_str(DIFF_SCHEMA).unwrap_or_default();
+    if let Some(schema) = schema.as_object_mut() {
+        if let Some(Value::Object(definitions)) = schema.remove("$defs") {
+            generator.definitions_mut().extend(definitions);
+        }
+        schema.remove("$schema");
+    }
+    Schema::try_from(schema).unwrap_or_default()
+}
 
 /// Longer values are truncated on one line.
 const VALUE: usize = 100;

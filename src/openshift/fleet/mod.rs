@@ -19,6 +19,7 @@
 //! | `pins` | fleet.lock |
 //! | `site` | a site as a cluster directory in memory, and its seed |
 //! | `exposed` | warnings about secrets that git tracks |
+//! | `pools` | what the user's MachineConfigPools say about updates |
 //! | `schema` | the JSON schema of fleet.yaml |
 //!
 //! A site is the same cluster as the directory that `fleet export` writes of it, id by id.
@@ -28,6 +29,7 @@ mod exposed;
 mod instance;
 mod layer;
 mod pins;
+mod pools;
 mod read;
 mod schema;
 mod site;
@@ -44,6 +46,7 @@ use crate::openshift::hosts::LeftOut;
 pub(crate) use exposed::warn as warn_of_exposed;
 pub(crate) use layer::Layer;
 pub(crate) use pins::{FleetLock, ensure as pin, key as pin_key};
+pub(crate) use pools::max_unavailable;
 pub(crate) use schema::schema;
 pub(crate) use site::{Rendered, fleet_seed, make_seed, rendered};
 
@@ -107,7 +110,22 @@ pub(crate) struct SiteValue {
     pub place: Place,
 }
 
+impl Layered {
+    /// Whether a place is a line of this site alone: in its table or its document.
+    pub(crate) fn is_own(&self, place: &Place) -> bool {
+        let is_value = || self.values.values().any(|value| value.place == *place);
+        is_value() || (place.file != FLEET && place.file == self.own.file)
+    }
+}
+
 impl Fleet {
+    /// The names of the groups, in the order in which they stand in fleet.yaml.
+    pub(crate) fn group_order(&self) -> Vec<String> {
+        let mut names: Vec<(&Layer, &String)> = self.groups.iter().map(|(name, layer)| (layer, name)).collect();
+        names.sort_by_key(|(layer, name)| (layer.line, *name));
+        names.into_iter().map(|(_, name)| name.clone()).collect()
+    }
+
     /// The layers of a site, the most general first.
     pub(crate) fn layers<'a>(
         &'a self,

@@ -5,10 +5,13 @@
 //! epoch = "2026-11-19T00:00:00Z"
 //! seed = "…"                             # the fingerprint of fleet.seed
 //!
+//! [renewed]                              # sites with an epoch of their own
+//! berlin = "2027-10-01T00:00:00Z"
+//!
 //! [pins."demo:4.18 amd64".release]       # as in cluster.lock
 //! ```
 //!
-//! A site's cluster.lock is the pins of its release, with the fleet's epoch and the fingerprint of the site's seed.
+//! A site's cluster.lock is the pins of its release, with the fleet's epoch or its own, and the fingerprint of the site's seed.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -33,6 +36,8 @@ pub(crate) struct FleetLock {
     pub epoch: OffsetDateTime,
     /// The fingerprint of fleet.seed; none while no site needs that.
     pub seed: Option<KeyId>,
+    /// The epochs of sites that were renewed alone.
+    pub renewed: BTreeMap<String, OffsetDateTime>,
     /// By [`key`].
     pub pins: BTreeMap<String, Lock>,
 }
@@ -43,6 +48,8 @@ struct Raw {
     version: i64,
     epoch: String,
     seed: Option<KeyId>,
+    #[serde(default)]
+    renewed: BTreeMap<String, String>,
     #[serde(default)]
     pins: BTreeMap<String, toml::Table>,
 }
@@ -79,18 +86,22 @@ impl FleetLock {
             let message = format!("unsupported format {}; this tinderbox supports {VERSION}", raw.version);
             return Err(wrong(Some(1), message));
         }
-        let header = format!("version = {VERSION}\nepoch = {}\n", toml::Value::from(raw.epoch));
+        let header = |epoch: String| format!("version = {VERSION}\nepoch = {}\n", toml::Value::from(epoch));
+        let dated = |epoch: &str| Ok(Lock::parse(LOCK, &header(epoch.to_owned()))?.epoch);
+        let renewed = raw.renewed.iter().map(|(site, epoch)| Ok((site.clone(), dated(epoch)?)));
+        let renewed = renewed.collect::<std::result::Result<_, Problems>>()?;
+        let header = header(raw.epoch);
         let whole = |table: &toml::Table| {
             let table = toml::to_string(table).map_err(|error| wrong(None, error.to_string()))?;
             Lock::parse(LOCK, &format!("{header}{table}"))
         };
         let epoch = Lock::parse(LOCK, &header)?.epoch;
         let pins = raw.pins.iter().map(|(key, table)| Ok((key.clone(), whole(table)?)));
-        Ok(Self { epoch, seed: raw.seed, pins: pins.collect::<std::result::Result<_, Problems>>()? })
+        Ok(Self { epoch, seed: raw.seed, renewed, pins: pins.collect::<std::result::Result<_, Problems>>()? })
     }
 
     pub(super) fn encode(&self) -> String {
-        let Self { epoch, seed, pins } = self;
+        let Self { epoch, seed, renewed, pins } = self;
         let mut text = format!(
             "# What the outside world said, pinned once for all sites of this fleet. Commit this file: with it, fleet.yaml and the\n\
              # seed, every artifact can be made again, byte for byte.\n\
@@ -105,6 +116,12 @@ impl FleetLock {
                 "\n# The fingerprint of fleet.seed. It says nothing about the seed itself.\nseed = \"{seed}\"\n"
             );
         }
+        if !renewed.is_empty() {
+            text += "\n# Sites whose certificates are valid from another time on.\n[renewed]\n";
+            for (site, epoch) in renewed {
+                text += &format!("{site} = \"{}\"\n", rfc3339(*epoch));
+            }
+        }
         for (key, lock) in pins {
             let mut table: toml::Table = toml::from_str(&lock.encode()).unwrap_or_default();
             table.retain(|key, _| !["version", "epoch", "seed"].contains(&key));
@@ -118,9 +135,31 @@ impl FleetLock {
     }
 
     /// The lock of a site, if its release is pinned.
-    pub(crate) fn of_site(&self, key: &str, seed: KeyId) -> Option<Lock> {
+    pub(crate) fn of_site(&self, site: &str, key: &str, seed: KeyId) -> Option<Lock> {
         let pins = self.pins.get(key)?;
-        Some(Lock { epoch: self.epoch, seed: Some(seed), ..pins.clone() })
+        Some(Lock { epoch: self.epoch_of(site), seed: Some(seed), ..pins.clone() })
+    }
+
+    /// From when on the certificates of a site are valid.
+    pub(crate) fn epoch_of(&self, site: &str) -> OffsetDateTime {
+        self.renewed.get(site).copied().unwrap_or(self.epoch)
+    }
+
+    /// The lock with another epoch: of all sites, or of these.
+    pub(crate) fn renewed_at(&self, epoch: OffsetDateTime, sites: Option<&[&str]>) -> Self {
+        match sites {
+            None => Self { epoch, renewed: BTreeMap::new(), ..self.clone() },
+            Some(sites) => {
+                let mut lock = self.clone();
+                lock.renewed.extend(sites.iter().map(|site| ((*site).to_owned(), epoch)));
+                lock
+            }
+        }
+    }
+
+    /// Writes the file.
+    pub(crate) fn write(&self, fleet: &Path) -> Result<()> {
+        Ok(fs::replace(&fleet.join(LOCK), self.encode().as_bytes(), 0o644)?)
     }
 }
 
@@ -139,7 +178,9 @@ pub(crate) fn ensure(env: Env<'_>, fleet: &Path, seed: Option<KeyId>, site: &Sit
             return Ok(lock);
         }
         Some(lock) => lock,
-        None => FleetLock { epoch: this_second(), seed, pins: BTreeMap::new() },
+        None => {
+            FleetLock { epoch: this_second(), seed, renewed: BTreeMap::new(), pins: BTreeMap::new() }
+        }
     };
     lock.seed = lock.seed.or(seed);
     if !lock.pins.contains_key(&key) {
@@ -149,6 +190,6 @@ pub(crate) fn ensure(env: Env<'_>, fleet: &Path, seed: Option<KeyId>, site: &Sit
         lock.pins.insert(key, pins);
         env.events.emit(Event::Notice { text });
     }
-    fs::replace(&fleet.join(LOCK), lock.encode().as_bytes(), 0o644)?;
+    lock.write(fleet)?;
     Ok(lock)
 }

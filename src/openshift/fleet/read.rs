@@ -411,12 +411,14 @@ impl Reader<'_> {
             match &document.data {
                 YamlData::List(items) => items.iter().for_each(|item| self.site(file, "", item)),
                 _ => match instance::read(file, document, &mut self.problems) {
-                    Some(found) => {
-                        self.left_out.extend(found.left_out);
-                        self.add(found.name, found.place, SiteKind::Layered(Box::new(found.site)));
+                    Some(all) => {
+                        for found in all {
+                            self.left_out.extend(found.left_out);
+                            self.add(found.name, found.place, SiteKind::Layered(Box::new(found.site)));
+                        }
                     }
                     None => {
-                        let hint = "a list of sites, or documents of kind ClusterInstance".to_owned();
+                        let hint = "a list of sites, or documents of kind ClusterInstance or SiteConfig".to_owned();
                         let at = place(file, document.line, "");
                         self.report(at, "there is no site in this document", Some(hint));
                     }

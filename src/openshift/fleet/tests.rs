@@ -30,15 +30,22 @@ fn a_lock_is_read_as_it_was_written() {
     let mut pins = Lock { release: Some(release), ..Lock::new(epoch) };
     pins.rhcos.iso = Some(Artifact::new("https://example.com/a.iso", &"1".repeat(64)));
     let seed = Seed::new(Zeroizing::new([7; 32])).fingerprint();
-    let bare = Lock::new(epoch);
+    let (bare, later) = (Lock::new(epoch), datetime!(2027-11-19 00:00:00 UTC));
     let lock = FleetLock {
         epoch,
         seed: Some(seed),
+        renewed: [("oslo".to_owned(), later)].into(),
         pins: [("demo:4.18 amd64".to_owned(), pins.clone()), ("a \"b\".c x".to_owned(), bare)].into(),
     };
     assert_eq!(FleetLock::parse(&lock.encode()).unwrap(), lock);
-    assert_eq!(lock.of_site("demo:4.18 amd64", seed).unwrap(), Lock { seed: Some(seed), ..pins });
-    assert_eq!(lock.of_site("demo:4.19 amd64", seed), None);
+    let of_site = |site: &str| lock.of_site(site, "demo:4.18 amd64", seed).unwrap();
+    assert_eq!(of_site("berlin"), Lock { seed: Some(seed), ..pins.clone() });
+    assert_eq!(of_site("oslo"), Lock { epoch: later, seed: Some(seed), ..pins });
+    assert_eq!(lock.of_site("berlin", "demo:4.19 amd64", seed), None);
+    // Some sites, then all.
+    let some = lock.renewed_at(later, Some(&["berlin"]));
+    assert_eq!(["berlin", "oslo", "rome"].map(|site| some.epoch_of(site)), [later, later, epoch]);
+    assert_eq!(some.renewed_at(later, None), FleetLock { epoch: later, renewed: [].into(), ..lock });
     let problem = FleetLock::parse("version = 1\nepoch = 'x'\n").unwrap_err().to_string();
     assert!(problem.contains("`x` is not a time"), "{problem}");
 }

@@ -7,14 +7,13 @@ use ipnet::IpNet;
 use super::agent_config::role;
 use super::network::HostNetwork;
 use super::reader::{LeftOutRow, Reader, join};
-use super::{Host, HostPort, Hosts, line_of};
+use super::{HUB, Host, HostPort, Hosts, line_of};
 use crate::base::hint::{Place, Problem, Problems};
 use crate::base::yaml::{self, Source, YamlData, YamlEntry, YamlNode};
 use crate::openshift::config::Role;
 
-const GROUP: &str = "siteconfig.open-cluster-management.io/";
+pub(super) const GROUP: &str = "siteconfig.open-cluster-management.io/";
 
-const HUB: &str = "it is about objects on the hub cluster";
 const IGNITION: &str =
     "write a MachineConfig into manifests/ for it, or a patch of the node's Ignition config";
 const BMC: &str = "tinderbox switches no machine on: boot it by hand, or with your own tools";
@@ -55,6 +54,9 @@ const NODE: &[LeftOutRow] = &[
     ("templateRefs", HUB),
 ];
 
+/// Where the spec of a ClusterInstance stands.
+const SPEC_PATH: &str = "spec";
+
 /// Where fields of the install-config come from.
 const ORIGINS: &[(&str, &str)] = &[
     ("metadata.name", "clusterName"),
@@ -81,6 +83,8 @@ pub(crate) struct ClusterInstance {
     pub install_config: String,
     pub hosts: Hosts,
     spec: YamlNode,
+    /// Where that stands in the document.
+    at: String,
 }
 
 /// Whether a document is one.
@@ -102,7 +106,7 @@ pub(crate) fn cluster_instance(source: Source<'_>, problems: &mut Problems) -> O
         let kind = other.get("kind").and_then(YamlNode::text).unwrap_or("an object");
         reader.leave_out("", other.line, format!("{kind}: put what the cluster needs of it into manifests/"));
     }
-    instance(reader, first)
+    read(&mut reader, first, SPEC_PATH)
 }
 
 /// Reads a document that is a ClusterInstance, whatever else is in its file.
@@ -111,14 +115,38 @@ pub(crate) fn one_cluster_instance(
     document: &YamlNode,
     problems: &mut Problems,
 ) -> Option<ClusterInstance> {
-    instance(Reader::new(file, problems), document)
+    read(&mut Reader::new(file, problems), document, SPEC_PATH)
 }
 
-fn instance(mut reader: Reader<'_>, document: &YamlNode) -> Option<ClusterInstance> {
-    let Some(spec) = document.get("spec") else {
+/// Reads a document that is one, or that was made one of what stands at `at` of another.
+pub(super) fn instance(
+    file: &str,
+    document: &YamlNode,
+    at: &str,
+    problems: &mut Problems,
+) -> Option<ClusterInstance> {
+    let mut own = Problems::default();
+    let mut reader = Reader::new(file, &mut own);
+    let mut found = read(&mut reader, document, at);
+    let moved = |field: &mut String| {
+        if let Some(rest) = field.strip_prefix(SPEC_PATH).filter(|rest| rest.is_empty() || rest.starts_with('.')) {
+            *field = format!("{at}{rest}");
+        }
+    };
+    own.0.iter_mut().for_each(|problem| moved(&mut problem.place.field));
+    problems.0.extend(own.0);
+    if let Some(found) = &mut found {
+        found.hosts.left_out.iter_mut().for_each(|left| moved(&mut left.place.field));
+        found.hosts.hosts.iter_mut().for_each(|host| moved(&mut host.place.field));
+    }
+    found
+}
+
+fn read(reader: &mut Reader<'_>, first: &YamlNode, at: &str) -> Option<ClusterInstance> {
+    let Some(spec) = first.get("spec") else {
         reader.problem(
             "spec",
-            document.line,
+            first.line,
             "required, but missing",
             "it has `clusterName`, `nodes` and more",
         );
@@ -146,8 +174,8 @@ fn instance(mut reader: Reader<'_>, document: &YamlNode) -> Option<ClusterInstan
     reader.fields("spec", spec, &known, SPEC);
     let nodes = spec.get("nodes").map_or(&[][..], YamlNode::items).iter().enumerate();
     let hosts: Vec<Host> =
-        nodes.map(|(index, node)| host(&mut reader, &join("spec.nodes", &index.to_string()), node)).collect();
-    kind(&mut reader, spec);
+        nodes.map(|(index, node)| host(reader, &join("spec.nodes", &index.to_string()), node)).collect();
+    kind(reader, spec);
     let mut hosts = Hosts {
         file: reader.file.to_owned(),
         hosts,
@@ -157,9 +185,9 @@ fn instance(mut reader: Reader<'_>, document: &YamlNode) -> Option<ClusterInstan
         ntp: reader.ntp("spec.additionalNTPSources", spec.get("additionalNTPSources")),
         left_out: Vec::new(),
     };
-    let install_config = install_config(&mut reader, spec, &hosts);
-    hosts.left_out = reader.left_out;
-    Some(ClusterInstance { install_config, hosts, spec: spec.clone() })
+    let install_config = install_config(reader, spec, &hosts);
+    hosts.left_out = std::mem::take(&mut reader.left_out);
+    Some(ClusterInstance { install_config, hosts, spec: spec.clone(), at: at.to_owned() })
 }
 
 impl ClusterInstance {
@@ -175,7 +203,7 @@ impl ClusterInstance {
         let given = origin.as_ref().filter(is_given).cloned();
         let path = given.or_else(overrides).or(origin).unwrap_or_default();
         let line = Some(line_of(&self.spec, &path));
-        problem.place = Place { file: self.hosts.file.clone(), line, field: join("spec", &path) };
+        problem.place = Place { file: self.hosts.file.clone(), line, field: join(&self.at, &path) };
         problem
     }
 }
@@ -376,15 +404,15 @@ fn merge(into: &mut YamlNode, from: &YamlNode) {
 
 const NOWHERE: Range<usize> = 0..0;
 
-fn node(data: YamlData) -> YamlNode {
+pub(super) fn node(data: YamlData) -> YamlNode {
     YamlNode { line: 0, span: NOWHERE, data }
 }
 
-fn text(text: &str) -> YamlNode {
+pub(super) fn text(text: &str) -> YamlNode {
     node(YamlData::Scalar { text: text.to_owned(), plain: true })
 }
 
-fn map(entries: Vec<(&str, YamlNode)>) -> YamlNode {
+pub(super) fn map(entries: Vec<(&str, YamlNode)>) -> YamlNode {
     let entry = |(key, value): (&str, YamlNode)| YamlEntry { key: key.to_owned(), line: 0, at: 0, value };
     node(YamlData::Map(entries.into_iter().map(entry).collect()))
 }

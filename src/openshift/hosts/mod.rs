@@ -1,10 +1,11 @@
 //! Files in which people describe their machines for other installers: `agent-config.yaml` of the agent-based installer,
-//! and ClusterInstance of ACM's SiteConfig operator. Read, never changed.
+//! ClusterInstance of ACM's SiteConfig operator, and SiteConfig of ZTP before it. Read, never changed.
 //!
 //! ```text
 //! reader             fields of a document: known, left out with a reason, or a problem
 //! agent_config       hosts beside an install-config
 //! cluster_instance   hosts and the install-config in one object
+//! site_config        many of them in one object, in the words of before
 //! network            what a host's NMState document says about addresses
 //! ntp                time servers, as manifests
 //! ```
@@ -16,6 +17,7 @@ mod cluster_instance;
 mod network;
 mod ntp;
 mod reader;
+mod site_config;
 
 pub(crate) use agent_config::agent_config;
 pub(crate) use cluster_instance::{
@@ -23,6 +25,7 @@ pub(crate) use cluster_instance::{
 };
 pub(crate) use network::HostNetwork;
 pub(crate) use ntp::chrony_manifests;
+pub(crate) use site_config::{is_site_config, site_config};
 
 use std::net::IpAddr;
 
@@ -32,6 +35,9 @@ use serde::Serialize;
 use crate::base::hint::Place;
 use crate::base::yaml::{YamlData, YamlNode};
 use crate::openshift::config::Role;
+
+/// Why fields about the hub are left out.
+const HUB: &str = "it is about objects on the hub cluster";
 
 /// Everything that a file says about machines.
 #[derive(Debug, Clone, Default)]

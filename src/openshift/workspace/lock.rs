@@ -161,7 +161,11 @@ pub(crate) fn pin_release(
 pub(crate) fn release_named(env: Env<'_>, reference: Option<&str>) -> Result<LockedRelease> {
     let directory = env.cluster_dir()?;
     let cluster = read_cluster(&directory)?;
-    let pinned = parsed(&directory)?.and_then(|lock| lock.release);
+    let lock = match env.site {
+        Some(site) => Some(site.lock.clone()),
+        None => parsed(&directory)?,
+    };
+    let pinned = lock.and_then(|lock| lock.release);
     match (reference, pinned) {
         (None, Some(pinned)) => Ok(pinned),
         // A pinned reference is not resolved again: a tag may have moved.

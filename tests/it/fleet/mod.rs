@@ -3,6 +3,7 @@
 
 mod bad_days;
 mod build;
+mod diff;
 mod hostile;
 mod model;
 

@@ -6,6 +6,7 @@ mod check;
 mod crash;
 pub(crate) mod emulation;
 mod escape;
+mod fleet_page;
 mod guide_page;
 mod iso;
 mod media;

@@ -12,13 +12,14 @@ use crate::harness::{Workspace, names, set_mode};
 
 /// Documents that need more than the demo: tests of realize (tests/it/host/realize), of renders (tests/it/parity) and of
 /// drift (tests/it/drift.rs), of caches (tests/it/cache/host.rs), and of streams (tests/it/fleet) judge them.
-const ELSEWHERE: [&str; 18] = [
+const ELSEWHERE: [&str; 19] = [
     "attest",
     "cache prune",
     "diff hand-over",
     "diff static-pod",
     "drift",
     "fleet build site",
+    "fleet diff site",
     "pull",
     "push",
     "realize apply",
@@ -89,6 +90,8 @@ const SESSION: &[(&str, &[&str], i32)] = &[
     ("fleet status", &["-C", "edge", "fleet", "status"], 0),
     ("fleet why", &["-C", "edge", "fleet", "why", "infra/network"], 0),
     ("fleet expiry", &["-C", "edge", "fleet", "expiry"], 0),
+    ("fleet diff", &["-C", "edge", "fleet", "diff", "--only", "berlin"], 1),
+    ("fleet renew", &["-C", "edge", "fleet", "renew", "--dry-run"], 0),
     ("fleet export", &["-C", "edge", "fleet", "export", "oslo", "oslo"], 0),
     ("written", &["targets", "-o", "targets.json"], 0),
     ("error", &["build", "nothing"], 2),
