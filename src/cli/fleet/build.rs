@@ -454,7 +454,12 @@ impl<'a> FleetRun<'a> {
             return Ok(report);
         }
         if self.request.keep {
+            let before = workspace.roots(store).current()?;
             report.generation = generations::keep(&workspace, context, &outcome, false)?;
+            // Everything may have been in the store: of an earlier build, or of `fleet diff`.
+            if report.state == SiteState::Unchanged && report.generation != before {
+                report.state = SiteState::Built;
+            }
         }
         let cluster = workspace.graph.find("cluster").and_then(|at| outcome.done.get(&at));
         report.object = cluster.map(|done| done.output.object);

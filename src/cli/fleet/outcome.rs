@@ -18,7 +18,7 @@ use crate::engine::exec::ExecError;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub(super) enum SiteState {
-    /// Something was built or taken from a cache.
+    /// Something was built or taken from a cache; or the store had all of it, and it is another generation now.
     Built,
     /// It is as it was built before.
     Unchanged,

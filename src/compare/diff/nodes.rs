@@ -19,7 +19,8 @@ use crate::compare::delta::{
 use crate::openshift::ignition::{ENCAPSULATED_PATH, Manifest, OriginKind, UNITS, Written, unit_path};
 use crate::openshift::knowledge::{Disruption, Effect};
 
-/// Only the bootstrap node has it. That node is removed once the control plane has moved: nothing happens to it later.
+/// What a node that bootstraps has. A bootstrap machine is removed once the control plane has moved: nothing happens to it later. A
+/// single node that bootstraps itself stays, with the rendered config of its pool.
 const BOOTKUBE: &str = "/usr/local/bin/bootkube.sh";
 /// Where the files are.
 const FILES: &str = "tree/";
@@ -196,7 +197,8 @@ pub(super) fn impact(
     }
     if let Some((effect, because)) = effects.pop_last() {
         impact.because = because;
-        let is_bootstrap = before.contains_key(BOOTKUBE);
+        let is_in_pool = before.values().any(|(_, entry)| is_pools(entry));
+        let is_bootstrap = before.contains_key(BOOTKUBE) && !is_in_pool;
         impact.effect = whole.then_some(if is_bootstrap { Effect::FirstBoot } else { effect });
     }
     Ok((!impact.because.is_empty()).then_some(impact))

@@ -1,7 +1,7 @@
 // Every site in one table: found by words, narrowed by filters, sorted by its heads. Only so many rows are made at a time, so that
 // thousands of sites cost what is looked at.
 
-const ROWS = 200;
+const ROWS = 100;
 
 // What a head sorts by, and what a cell shows.
 const COLUMNS = [
