@@ -97,12 +97,12 @@ pub(super) fn preview(env: Env<'_>, request: &Request) -> Result<Diff> {
     let names: Vec<String> = request.components.iter().map(ToString::to_string).collect();
     let title = format!("preview of {}", names.join(", "));
     let new =
-        build(env, &preview.workspace, &targets, title, request.workers(), true).map_err(|error| {
-            match error.is_interrupt() {
+        build(env, &preview.workspace, &targets, title, request.workers(), true).map_err(
+            |error| match error.is_interrupt() {
                 true => error,
                 false => Error::Preview { components: names, source: Box::new(error) },
-            }
-        })?;
+            },
+        )?;
     let hidden = |name: &str| request.only.is_empty() && preview.is_replaced(name);
     compare(request, &old, &new, Some(&preview.workspace), &hidden)
 }

@@ -131,12 +131,7 @@ impl Args {
 }
 
 /// Compares the selected sites; `done` gets each as it is done.
-fn compare(
-    env: Env<'_>,
-    opened: &Opened,
-    args: &Args,
-    done: &mut dyn FnMut(&SiteRow),
-) -> Result<FleetDiff> {
+fn compare(env: Env<'_>, opened: &Opened, args: &Args, done: &mut dyn FnMut(&SiteRow)) -> Result<FleetDiff> {
     let sites = opened.select(&args.selection)?;
     let jobs = args.jobs.count();
     let request = Request {

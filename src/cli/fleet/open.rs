@@ -1,5 +1,6 @@
 //! A fleet, its seed and lock; and a site as what every verb works on: a cluster directory, on the disk or in memory.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Mutex, PoisonError};
 
 use crate::base::event::Event;
@@ -188,15 +189,20 @@ fn warn(env: Env<'_>, fleet: &Fleet) {
         env.events.emit(Event::Notice { text });
     }
     if !fleet.left_out.is_empty() {
-        let fields: std::collections::BTreeSet<&str> = fleet
-            .left_out
-            .iter()
-            .map(|left| left.place.field.trim_start_matches("spec.").split('.').next().unwrap_or_default())
-            .filter(|field| !field.is_empty())
-            .collect();
+        // Fields by the reason for leaving them out.
+        let mut reasons: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
+        for left in &fleet.left_out {
+            let is_name = |part: &&str| part.parse::<usize>().is_err();
+            if let Some(name) = left.place.field.rsplit('.').find(is_name).filter(|name| !name.is_empty()) {
+                reasons.entry(left.reason.as_str()).or_default().insert(name);
+            }
+        }
+        let told = reasons.into_iter().map(|(reason, fields)| {
+            format!("{} ({reason})", fields.into_iter().collect::<Vec<_>>().join(", "))
+        });
         let text = format!(
-            "fields of ClusterInstance documents that no cluster directory has a place for: {}; `tinderbox init --from FILE` says why",
-            fields.into_iter().collect::<Vec<_>>().join(", ")
+            "left out of ClusterInstance and SiteConfig documents: {}",
+            told.collect::<Vec<_>>().join("; ")
         );
         env.events.emit(Event::Notice { text });
     }

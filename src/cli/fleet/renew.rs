@@ -50,7 +50,11 @@ impl Args {
         let done = renew(env, &self)?;
         Ok(printer.answer(&done, || {
             let verb = if self.dry_run { "would be" } else { "are" };
-            line(format!("certificates of {} {verb} valid from {}", count(done.sites.len(), "site"), done.epoch));
+            line(format!(
+                "certificates of {} {verb} valid from {}",
+                count(done.sites.len(), "site"),
+                done.epoch
+            ));
             if !done.left.is_empty() {
                 line(format!("{} with a lock of their own left alone", count(done.left.len(), "site")));
             }

@@ -59,7 +59,14 @@ pub struct Diff {
 impl Diff {
     /// Two sides without a difference.
     pub(crate) fn none(old: String, new: String) -> Self {
-        Self { shape: SHAPE, old, new, summary: Summary::default(), causes: Vec::new(), artifacts: Vec::new() }
+        Self {
+            shape: SHAPE,
+            old,
+            new,
+            summary: Summary::default(),
+            causes: Vec::new(),
+            artifacts: Vec::new(),
+        }
     }
 
     pub fn is_empty(&self) -> bool {

@@ -175,9 +175,8 @@ fn strip(diff: &mut Diff) {
 
 /// Gives every site that changes its wave: the first of its groups, in the order of `names`; without any, the last.
 fn number_waves(rows: &mut [SiteRow], names: &[String]) -> Vec<Wave> {
-    let place = |row: &SiteRow| {
-        names.iter().position(|name| row.groups.contains(name)).unwrap_or(names.len())
-    };
+    let place =
+        |row: &SiteRow| names.iter().position(|name| row.groups.contains(name)).unwrap_or(names.len());
     let mut by_place: BTreeMap<usize, Wave> = BTreeMap::new();
     let changed = |row: &&SiteRow| row.state == SiteOutcome::Changed;
     for row in rows.iter().filter(changed) {

@@ -62,7 +62,8 @@ impl Key<'_> {
     }
 
     fn artifact(&mut self, artifact: &Artifact) {
-        let Artifact { name, state, before, old: _, new: _, causes, via, download, differences, same } = artifact;
+        let Artifact { name, state, before, old: _, new: _, causes, via, download, differences, same } =
+            artifact;
         self.text(name);
         self.exact(&format!("{state:?} {download} {} {}", causes.is_empty(), differences.len()));
         before.iter().chain(via).for_each(|name| self.text(name));

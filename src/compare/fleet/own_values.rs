@@ -84,7 +84,8 @@ impl OwnValues {
         }
         let address = token.trim_end_matches(['.', ':', '-']);
         if let Ok(address) = address.parse::<IpAddr>()
-            && let Some((network, name)) = self.networks.iter().find(|(network, _)| network.contains(&address))
+            && let Some((network, name)) =
+                self.networks.iter().find(|(network, _)| network.contains(&address))
         {
             return out.push_str(&format!("{name}+{}", offset(network, address)));
         }
@@ -204,7 +205,10 @@ mod tests {
             ("rendered-master-0123456789abcdef0123456789abcdef", "rendered-master-*"),
             ("serial 123456789012", "serial *"),
             ("quay.io/a@sha256:0123456789abcdef", "quay.io/a@sha256:0123456789abcdef"),
-            ("kube-apiserver listens on 6443 since 2026-11-19", "kube-apiserver listens on 6443 since 2026-11-19"),
+            (
+                "kube-apiserver listens on 6443 since 2026-11-19",
+                "kube-apiserver listens on 6443 since 2026-11-19",
+            ),
         ] {
             assert_eq!(without(text), expected, "{text}");
         }

@@ -112,7 +112,8 @@ mod tests {
     #[test]
     fn pools_are_updated_side_by_side_and_nodes_one_after_another() {
         let pools = [pool("master", 3, None), pool("worker", 7, Some("34%"))];
-        let mut impacts: Vec<_> = (0..3).map(|n| impact(&format!("master-{n}"), Some(Effect::Reboot))).collect();
+        let mut impacts: Vec<_> =
+            (0..3).map(|n| impact(&format!("master-{n}"), Some(Effect::Reboot))).collect();
         impacts.extend((0..7).map(|n| impact(&format!("worker-{n}"), Some(Effect::Reboot))));
         impacts.push(impact("bootstrap", Some(Effect::FirstBoot)));
         let found = rollout(&impacts, &pools);

@@ -121,7 +121,8 @@ impl Layered {
 impl Fleet {
     /// The names of the groups, in the order in which they stand in fleet.yaml.
     pub(crate) fn group_order(&self) -> Vec<String> {
-        let mut names: Vec<(&Layer, &String)> = self.groups.iter().map(|(name, layer)| (layer, name)).collect();
+        let mut names: Vec<(&Layer, &String)> =
+            self.groups.iter().map(|(name, layer)| (layer, name)).collect();
         names.sort_by_key(|(layer, name)| (layer.line, *name));
         names.into_iter().map(|(_, name)| name.clone()).collect()
     }

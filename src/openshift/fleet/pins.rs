@@ -178,9 +178,7 @@ pub(crate) fn ensure(env: Env<'_>, fleet: &Path, seed: Option<KeyId>, site: &Sit
             return Ok(lock);
         }
         Some(lock) => lock,
-        None => {
-            FleetLock { epoch: this_second(), seed, renewed: BTreeMap::new(), pins: BTreeMap::new() }
-        }
+        None => FleetLock { epoch: this_second(), seed, renewed: BTreeMap::new(), pins: BTreeMap::new() },
     };
     lock.seed = lock.seed.or(seed);
     if !lock.pins.contains_key(&key) {

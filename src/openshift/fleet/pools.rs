@@ -24,7 +24,8 @@ pub(crate) fn max_unavailable(directory: &ClusterDir) -> Result<BTreeMap<String,
                 node.and_then(YamlNode::text).map(str::to_owned)
             };
             if at(&["kind"]).as_deref() == Some(KIND)
-                && let (Some(pool), Some(limit)) = (at(&["metadata", "name"]), at(&["spec", "maxUnavailable"]))
+                && let (Some(pool), Some(limit)) =
+                    (at(&["metadata", "name"]), at(&["spec", "maxUnavailable"]))
             {
                 found.insert(pool, limit);
             }

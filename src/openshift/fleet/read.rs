@@ -418,7 +418,8 @@ impl Reader<'_> {
                         }
                     }
                     None => {
-                        let hint = "a list of sites, or documents of kind ClusterInstance or SiteConfig".to_owned();
+                        let hint =
+                            "a list of sites, or documents of kind ClusterInstance or SiteConfig".to_owned();
                         let at = place(file, document.line, "");
                         self.report(at, "there is no site in this document", Some(hint));
                     }

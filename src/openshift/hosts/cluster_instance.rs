@@ -125,21 +125,8 @@ pub(super) fn instance(
     at: &str,
     problems: &mut Problems,
 ) -> Option<ClusterInstance> {
-    let mut own = Problems::default();
-    let mut reader = Reader::new(file, &mut own);
-    let mut found = read(&mut reader, document, at);
-    let moved = |field: &mut String| {
-        if let Some(rest) = field.strip_prefix(SPEC_PATH).filter(|rest| rest.is_empty() || rest.starts_with('.')) {
-            *field = format!("{at}{rest}");
-        }
-    };
-    own.0.iter_mut().for_each(|problem| moved(&mut problem.place.field));
-    problems.0.extend(own.0);
-    if let Some(found) = &mut found {
-        found.hosts.left_out.iter_mut().for_each(|left| moved(&mut left.place.field));
-        found.hosts.hosts.iter_mut().for_each(|host| moved(&mut host.place.field));
-    }
-    found
+    let mut reader = Reader { moved: Some((SPEC_PATH, at.to_owned())), ..Reader::new(file, problems) };
+    read(&mut reader, document, at)
 }
 
 fn read(reader: &mut Reader<'_>, first: &YamlNode, at: &str) -> Option<ClusterInstance> {

@@ -13,15 +13,21 @@ pub(super) struct Reader<'a> {
     pub file: &'a str,
     pub problems: &'a mut Problems,
     pub left_out: Vec<LeftOut>,
+    /// A path that is another one in the file, and that one.
+    pub moved: Option<(&'static str, String)>,
 }
 
 impl<'a> Reader<'a> {
     pub(super) fn new(file: &'a str, problems: &'a mut Problems) -> Self {
-        Self { file, problems, left_out: Vec::new() }
+        Self { file, problems, left_out: Vec::new(), moved: None }
     }
 
     pub(super) fn place(&self, path: &str, line: usize) -> Place {
-        Place { file: self.file.to_owned(), line: Some(line), field: path.to_owned() }
+        let below =
+            |from: &str| path.strip_prefix(from).filter(|rest| rest.is_empty() || rest.starts_with('.'));
+        let moved = self.moved.as_ref().and_then(|(from, to)| Some(format!("{to}{}", below(from)?)));
+        let field = moved.unwrap_or_else(|| path.to_owned());
+        Place { file: self.file.to_owned(), line: Some(line), field }
     }
 
     pub(super) fn problem(&mut self, path: &str, line: usize, message: impl Into<String>, hint: &str) {

@@ -12,8 +12,12 @@ const GROUP_OF_ZTP: &str = "ran.openshift.io/";
 const MANIFESTS: &str = "put the manifests into manifests/";
 const FIRMWARE: &str = "tinderbox sets no firmware: use your own tools";
 
+const COUNTED: &str = "it follows from the nodes";
+
 const SITE: &[LeftOutRow] = &[
     ("biosConfigRef", FIRMWARE),
+    ("crAnnotations", HUB),
+    ("crSuppression", HUB),
     ("crTemplates", HUB),
     ("sshPrivateKeySecretRef", "it names a Secret on the hub"),
 ];
@@ -21,6 +25,7 @@ const SITE: &[LeftOutRow] = &[
 const CLUSTER: &[LeftOutRow] = &[
     ("biosConfigRef", FIRMWARE),
     ("clusterLabels", HUB),
+    ("clusterType", COUNTED),
     ("crAnnotations", HUB),
     ("crSuppression", HUB),
     ("crTemplates", HUB),
@@ -30,6 +35,8 @@ const CLUSTER: &[LeftOutRow] = &[
     ("legacyConfig", HUB),
     ("manifestsConfigMapRefs", "they name ConfigMaps on the hub: put their manifests into manifests/"),
     ("mergeDefaultMachineConfigs", HUB),
+    ("numMasters", COUNTED),
+    ("numWorkers", COUNTED),
     ("siteConfigMap", HUB),
 ];
 
@@ -199,6 +206,7 @@ spec:
       cpuset: 0-1
       nodeNetwork: {interfaces: [{name: eno1, macAddress: '52:54:00:00:00:01'}]}
   - clusterName: two
+    clusterType: Standard
     apiVIP: 10.0.1.5
     ingressVIP: 10.0.1.6
     baseDomain: two.example.com
@@ -220,7 +228,9 @@ spec:
         let [one, two] = found.as_slice() else { panic!("two clusters") };
         assert_eq!((one.name.as_str(), two.name.as_str()), ("one", "two"));
         let (one, two) = (one.instance.as_ref().expect("one"), two.instance.as_ref().expect("two"));
-        for part in ["baseDomain: example.com", "serviceNetwork:\n  - 172.30.0.0/16", "ssh-ed25519 AAAA", "none: {}"] {
+        for part in
+            ["baseDomain: example.com", "serviceNetwork:\n  - 172.30.0.0/16", "ssh-ed25519 AAAA", "none: {}"]
+        {
             assert!(one.install_config.contains(part), "{part} in {}", one.install_config);
         }
         for part in ["baseDomain: two.example.com", "apiVIPs:", "10.0.1.5", "replicas: 3"] {
@@ -236,7 +246,8 @@ spec:
         let mut problems = Problems::default();
         let document = parse(Source { name: "sites.yaml", text: TWO }, &mut problems).expect("YAML");
         site_config("sites.yaml", &document, &mut problems);
-        let told: Vec<String> = problems.0.iter().map(|one| format!("{}: {}", one.place, one.message)).collect();
-        assert_eq!(told, ["sites.yaml:28: spec.clusters.1.nodes.2.rolle: unknown field"]);
+        let told: Vec<String> =
+            problems.0.iter().map(|one| format!("{}: {}", one.place, one.message)).collect();
+        assert_eq!(told, ["sites.yaml:29: spec.clusters.1.nodes.2.rolle: unknown field"]);
     }
 }

@@ -60,16 +60,66 @@ fn through_bad_days(sites: usize) {
     }
     // One value of one site.
     workspace.edit("sites.csv", "10.0.0.10,", "10.0.0.99,");
+    let found = diff(&workspace);
+    assert_eq!((&found["counts"]["changed"], &found["counts"]["same"]), (&1.into(), &(sites - 1).into()));
+    assert_eq!(found["changes"][0]["sites"], serde_json::json!(["site-0"]));
     let tweaked = workspace.json(&["fleet", "build"]);
     assert_eq!(
         (&tweaked["totals"]["built"], &tweaked["totals"]["unchanged"]),
         (&1.into(), &(sites - 1).into())
     );
     assert_eq!(workspace.json(&["fleet", "expiry"])["sites"].as_array().unwrap().len(), sites);
+    // One field that all have in common is one change of each topology.
+    workspace.edit("fleet.yaml", "hostPrefix: 23", "hostPrefix: 24");
+    let found = diff(&workspace);
+    let groups: Vec<usize> = found["changes"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|one| one["sites"].as_array().unwrap().len())
+        .collect();
+    assert_eq!(groups, [sites - sites / 3, sites / 3]);
     workspace.assert_sound();
 }
 
+fn diff(workspace: &Workspace) -> serde_json::Value {
+    let output = workspace.output(&["fleet", "diff", "--json"]);
+    assert_eq!(output.status.code(), Some(1), "{}", workspace.text(&output));
+    serde_json::from_slice(&output.stdout).unwrap()
+}
+
 mod host {
+    use crate::harness::in_mount_namespace;
+    use crate::store::script;
+
+    /// No further site is begun on a full disk; what is built stays, and the rest follows once there is room.
+    #[test]
+    fn a_full_disk() {
+        let Some(flags) = in_mount_namespace("a full disk below a fleet") else { return };
+        let workspace = super::generated(4);
+        std::fs::create_dir_all(&workspace.store).unwrap();
+        let text = script(
+            &workspace,
+            &flags,
+            "mount -t tmpfs -o size=96m,mode=755 tinderbox $S
+             $T fleet build -q --only site-0; echo one: $?
+             mkdir -p $S/lost+found; head -c 1g /dev/zero > $S/lost+found/filler 2>/dev/null
+             $T fleet build -q; echo full: $?
+             $T store verify -q; echo verify: $?
+             rm $S/lost+found/filler
+             $T fleet build -q --json > again.json; echo room: $?
+             $T store verify -q; echo verify: $?",
+        );
+        let codes: Vec<&str> = text.lines().filter(|line| line.contains(": ") && line.len() < 12).collect();
+        assert_eq!(codes, ["one: 0", "full: 1", "verify: 0", "room: 0", "verify: 0"], "{text}");
+        // Told once, however many sites it met.
+        assert_eq!(text.matches("No space left on device").count(), 1, "{text}");
+        let again = std::fs::read(workspace.dir.join("again.json")).unwrap();
+        let again: serde_json::Value = serde_json::from_slice(&again).unwrap();
+        assert_eq!(super::site(&again, "site-0")["state"], "unchanged");
+        assert_eq!((&again["totals"]["failed"], &again["totals"]["built"]), (&0.into(), &3.into()));
+    }
+
     #[test]
     fn a_few_sites_through_bad_days() {
         super::through_bad_days(9);

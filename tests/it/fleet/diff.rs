@@ -33,7 +33,13 @@ fn changes(document: &Value) -> Vec<(String, String)> {
         items.map(|one| one.as_str().unwrap()).collect::<Vec<_>>().join(" ")
     };
     let pool = |one: &Value| {
-        format!("{} {} {} {}", one["pool"].as_str().unwrap(), one["effect"].as_str().unwrap(), words(&one["nodes"]), one["rounds"])
+        format!(
+            "{} {} {} {}",
+            one["pool"].as_str().unwrap(),
+            one["effect"].as_str().unwrap(),
+            words(&one["nodes"]),
+            one["rounds"]
+        )
     };
     let change = |one: &Value| {
         let pools: Vec<String> = one["rollout"].as_array().unwrap().iter().map(pool).collect();
@@ -63,7 +69,8 @@ fn an_edit_of_a_layer_is_one_change_of_each_topology() {
         ("berlin lisbon", format!("{reboot} master-0 1")),
         ("oslo", format!("{reboot} master-0 master-1 master-2 3")),
     ];
-    let expected: Vec<(&str, &str)> = expected.iter().map(|(sites, pools)| (*sites, pools.as_str())).collect();
+    let expected: Vec<(&str, &str)> =
+        expected.iter().map(|(sites, pools)| (*sites, pools.as_str())).collect();
     assert_eq!(changes(&found), pairs(&expected));
     assert_eq!(
         found["waves"],
@@ -100,7 +107,10 @@ fn values_of_a_table_are_one_change_whatever_they_are() {
     assert_eq!(found["changes"][0]["own"], json!(["ip"]));
     assert_eq!(found["counts"]["same"], 1);
     let cause = &found["changes"][0]["diff"]["causes"][0];
-    assert_eq!((&cause["places"][0]["file"], &cause["places"][0]["field"]), (&"sites.csv".into(), &"ip".into()));
+    assert_eq!(
+        (&cause["places"][0]["file"], &cause["places"][0]["field"]),
+        (&"sites.csv".into(), &"ip".into())
+    );
 
     // A site that leaves, one that comes, and one that cannot be read: trouble, and still an answer.
     workspace.edit("sites.csv", "oslo,compact", "porto,compact");
@@ -135,7 +145,16 @@ fn another_release_is_one_change_of_all_alike_sites() {
     streamed.sort_unstable();
     assert_eq!(streamed, ["berlin", "lisbon"]);
     lines.iter().for_each(|line| assert_document(&workspace, "fleet-diff-site", line));
-    let markdown = workspace.run(&["fleet", "diff", "--format", "markdown", "--release", "demo:4.19", "--only", "berlin"]);
+    let markdown = workspace.run(&[
+        "fleet",
+        "diff",
+        "--format",
+        "markdown",
+        "--release",
+        "demo:4.19",
+        "--only",
+        "berlin",
+    ]);
     assert!(markdown.contains("\n## change 1: 1 site (berlin)\n"), "{markdown}");
     let both = workspace.run(&["fleet", "diff", "--component", "a=b", "--release", "demo:4.19"]);
     assert!(both.ends_with("[exit 2]\n"), "{both}");
@@ -149,7 +168,8 @@ fn some_sites_are_renewed_and_then_all() {
     let args = ["fleet", "build", "--group", "single-node"];
     workspace.write("fleet.lock", "version = 1\nepoch = \"2026-11-01T00:00:00Z\"\n");
     assert_eq!(workspace.json(&args)["totals"]["built"], 2);
-    let key = |site: &str| std::fs::read(workspace.dir.join(format!("results/{site}/pki/admin.key"))).unwrap();
+    let key =
+        |site: &str| std::fs::read(workspace.dir.join(format!("results/{site}/pki/admin.key"))).unwrap();
     let keys = ["berlin", "lisbon"].map(key);
     let renewed = workspace.json(&["fleet", "renew", "--only", "lisbon"]);
     assert_eq!(renewed["sites"], json!(["lisbon"]));

@@ -172,3 +172,36 @@ fn a_cluster_instance_is_a_site() {
     let text = workspace.run(&["fleet", "status"]);
     assert!(text.contains("cluster.release: required, but missing"), "{text}");
 }
+
+/// Every cluster of a SiteConfig is a site, and what has no place in a cluster directory is told once, with the reason.
+#[test]
+fn the_clusters_of_a_site_config_are_sites() {
+    let workspace = Workspace::empty();
+    workspace.write(
+        "fleet.yaml",
+        "common:\n  install-config:\n    pullSecret: '{\"auths\":{\"example.invalid\":{\"auth\":\"ZGVtbzpkZW1v\"}}}'\n  cluster:\n    \
+         release: demo:4.18\nsites: instances/*.yaml\n",
+    );
+    let cluster = |name: &str, net: u8| {
+        format!(
+            "  - clusterName: {name}\n    clusterLabels: {{common: 'true'}}\n    networkType: OVNKubernetes\n    \
+             machineNetwork: [{{cidr: 192.168.{net}.0/24}}]\n    serviceNetwork: [172.30.0.0/16]\n    nodes:\n    - hostName: \
+             {name}-0.example.com\n      cpuset: 0-1\n      bootMACAddress: '52:54:00:00:{net:02x}:01'\n"
+        )
+    };
+    let head = "apiVersion: ran.openshift.io/v1\nkind: SiteConfig\nmetadata: {name: two}\nspec:\n  baseDomain: example.com\n  \
+                clusterImageSetNameRef: img4.18\n  pullSecretRef: {name: x}\n  clusters:\n";
+    workspace.write("instances/two.yaml", &format!("{head}{}{}", cluster("rome", 20), cluster("vienna", 21)));
+    let output = workspace.output(&["fleet", "build", "manifest", "--json"]);
+    let report = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(super::states(&report), ["rome built", "vienna built"], "{}", workspace.text(&output));
+    let told = String::from_utf8_lossy(&output.stderr);
+    assert!(told.contains("cpuset (write a PerformanceProfile with these CPUs into manifests/)"), "{told}");
+    assert_eq!(told.matches("cpuset").count(), 1, "{told}");
+    let shown = workspace.run(&["--site", "vienna", "show", "manifest/cluster-dns-02-config"]);
+    assert!(shown.contains("baseDomain: vienna.example.com"), "{shown}");
+    // A mistake is told where it stands, and a release that nobody names in the layer that lacks it.
+    workspace.edit("instances/two.yaml", "cidr: 192.168.21.0/24", "cidr: 192.168.21.0/99");
+    let text = workspace.run(&["fleet", "status"]);
+    assert!(text.contains("instances/two.yaml:") && text.contains("vienna"), "{text}");
+}

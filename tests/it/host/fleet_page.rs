@@ -43,7 +43,8 @@ fn page(workspace: &Workspace) -> PathBuf {
 fn made(workspace: &Workspace) -> String {
     let groups = |n: usize| vec![["edge", "core", "canary"][n % 3].to_owned(), format!("region-{}", n % 7)];
     let sites = (0..SITES).map(|n| (format!("site-{n}"), groups(n))).collect();
-    let mut collector = Collector::new(sites, vec!["canary".to_owned(), "edge".to_owned(), "core".to_owned()]);
+    let mut collector =
+        Collector::new(sites, vec!["canary".to_owned(), "edge".to_owned(), "core".to_owned()]);
     let knowledge = Knowledge::built_in().unwrap();
     for n in 0..SITES {
         let name = format!("site-{n}");
@@ -56,7 +57,11 @@ fn made(workspace: &Workspace) -> String {
                 let texts = [format!("{name} says hello\n"), format!("{name} says {text}\n")];
                 let diff = diff(workspace, &knowledge, [&texts[0], &texts[1]]);
                 let own = OwnValues::new([("name", name.as_str())]);
-                let pool = NodePool { name: "master".to_owned(), nodes: vec!["master-0".to_owned()], max_unavailable: None };
+                let pool = NodePool {
+                    name: "master".to_owned(),
+                    nodes: vec!["master-0".to_owned()],
+                    max_unavailable: None,
+                };
                 let rollout = rollout(&diff.summary.nodes, &[pool]);
                 Found::of(diff, rollout, &own, &|_| false)
             }
@@ -77,7 +82,9 @@ fn timed(browser: &Browser, act: &str) -> f64 {
 }
 
 fn choose(name: &str, value: &str) -> String {
-    format!("{{ const one = byId('filter-{name}'); one.value = '{value}'; one.dispatchEvent(new Event('change')); }}")
+    format!(
+        "{{ const one = byId('filter-{name}'); one.value = '{value}'; one.dispatchEvent(new Event('change')); }}"
+    )
 }
 
 fn search(words: &str) -> String {

@@ -5,9 +5,9 @@ use serde::Serialize;
 use super::{about, counts, few, pool, title, wave};
 use crate::compare::fleet::{FleetDiff, SharedChange, SiteOutcome, SiteRow};
 use crate::compare::page::{Markup, Page, Tone, el, fold, link, note, section, table, tag};
+use crate::compare::report::effect;
 use crate::compare::report::html::text;
 use crate::compare::report::rows::{Detail, Row, rows};
-use crate::compare::report::effect;
 use crate::openshift::knowledge::Effect;
 
 const STYLE: &str = include_str!("fleet.css");
@@ -35,14 +35,8 @@ struct PageRow<'a> {
     nodes: usize,
 }
 
-const EFFECTS: [Effect; 6] = [
-    Effect::FirstBoot,
-    Effect::Written,
-    Effect::Reload,
-    Effect::Restart,
-    Effect::Reboot,
-    Effect::Reinstall,
-];
+const EFFECTS: [Effect; 6] =
+    [Effect::FirstBoot, Effect::Written, Effect::Reload, Effect::Restart, Effect::Reboot, Effect::Reinstall];
 
 /// The page.
 pub fn fleet_html(found: &FleetDiff) -> String {
@@ -116,7 +110,8 @@ fn summary(found: &FleetDiff) -> Markup {
             Markup::join(causes.into_iter().take(super::NAMED), ", "),
         ]
     });
-    let waves = found.waves.iter().enumerate().map(|(at, one)| vec![(at + 1).to_string().into(), wave(one).into()]);
+    let waves =
+        found.waves.iter().enumerate().map(|(at, one)| vec![(at + 1).to_string().into(), wave(one).into()]);
     let mut made = Markup::default();
     if !found.changes.is_empty() {
         made.push(table(&["Change", "Sites", "Which", "Running nodes", "Because of"], changes));

@@ -24,7 +24,10 @@ pub(crate) fn fleet_rows(found: &FleetDiff, detail: Detail) -> Vec<Row> {
         if at == CHANGES && detail != Detail::Everything {
             let more = found.changes.len() - at;
             all.push(row(Mark::Plain, ""));
-            all.push(row(Mark::Dim, format!("and {} (--full, or --only PATTERN)", counted(more, "more change"))));
+            all.push(row(
+                Mark::Dim,
+                format!("and {} (--full, or --only PATTERN)", counted(more, "more change")),
+            ));
             break;
         }
         all.push(row(Mark::Plain, ""));
@@ -55,16 +58,18 @@ fn row(mark: Mark, text: impl Into<String>) -> Row {
 
 /// What happens, on one page.
 fn head(found: &FleetDiff) -> Vec<Row> {
-    let mut all = vec![row(Mark::Title, format!("{} → {}", found.old, found.new)), row(Mark::Plain, counts(found))];
+    let mut all =
+        vec![row(Mark::Title, format!("{} → {}", found.old, found.new)), row(Mark::Plain, counts(found))];
     if !found.waves.is_empty() {
         all.push(row(Mark::Title, "waves"));
     }
     for (at, one) in found.waves.iter().enumerate() {
         all.push(row(Mark::Plain, format!("  {}. {}", at + 1, wave(one))));
     }
-    for (state, word, mark) in
-        [(SiteOutcome::New, "never built", Mark::Added), (SiteOutcome::Removed, "no longer in the fleet", Mark::Removed)]
-    {
+    for (state, word, mark) in [
+        (SiteOutcome::New, "never built", Mark::Added),
+        (SiteOutcome::Removed, "no longer in the fleet", Mark::Removed),
+    ] {
         let names: Vec<&str> =
             found.sites.iter().filter(|row| row.state == state).map(|row| row.site.as_str()).collect();
         if !names.is_empty() {
