@@ -12,6 +12,7 @@ use crate::base::event::{Event, Events};
 use crate::base::hint::{Hint, chain};
 use crate::cli::Error;
 use crate::cli::output::{Colour, count, stderr_line, stderr_paint};
+use crate::compare::fleet::OwnValues;
 use crate::engine::exec::ExecError;
 
 /// What became of a site.
@@ -107,7 +108,7 @@ pub(super) fn error_of(name: &str, error: &ExecError) -> SiteError {
     SiteError { name: Some(name.to_owned()), error: chain(error), hint: error.hint() }
 }
 
-/// Errors that are equal but for the name and the domain of their site.
+/// Errors that are equal but for the name of their site, and ids that are derived from it.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(super) struct ErrorGroup {
     /// As it is at the first of the sites.
@@ -123,9 +124,10 @@ pub(super) struct ErrorGroups(BTreeMap<SiteError, ErrorGroup>);
 impl ErrorGroups {
     /// Adds the errors of a site; the first site that had the same ones, if each is known.
     pub(super) fn add(&mut self, report: &SiteReport) -> Option<String> {
+        let own = OwnValues::new([("name", report.site.as_str())]);
         let (mut is_new, mut alike) = (false, None);
         for error in &report.errors {
-            let plain = |text: &String| text.replace(&report.site, "\u{0}");
+            let plain = |text: &String| own.without(text);
             let key = SiteError {
                 name: error.name.as_ref().map(plain),
                 error: plain(&error.error),

@@ -52,7 +52,7 @@ impl OwnValues {
     }
 
     /// A text without what is the site's own.
-    pub(super) fn without(&self, text: &str) -> String {
+    pub(crate) fn without(&self, text: &str) -> String {
         let text = self.named(text);
         let mut out = String::with_capacity(text.len());
         let mut rest = text.as_str();

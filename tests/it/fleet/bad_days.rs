@@ -103,7 +103,7 @@ mod host {
             &flags,
             "mount -t tmpfs -o size=96m,mode=755 tinderbox $S
              $T fleet build -q --only site-0; echo one: $?
-             mkdir -p $S/lost+found; head -c 1g /dev/zero > $S/lost+found/filler 2>/dev/null
+             mkdir -p $S/lost+found; cat /dev/zero > $S/lost+found/filler 2>/dev/null
              $T fleet build -q; echo full: $?
              $T store verify -q; echo verify: $?
              rm $S/lost+found/filler

@@ -87,7 +87,9 @@ fn an_edit_of_a_layer_is_one_change_of_each_topology() {
     assert_eq!(found["changes"][0]["diff"]["summary"], one["summary"]);
 
     // As many as the pool allows.
-    let pool = "apiVersion: machineconfiguration.openshift.io/v1\nkind: MachineConfigPool\nmetadata: {name: master}\nspec: {maxUnavailable: 2}\n";
+    let pool = "apiVersion: machineconfiguration.openshift.io/v1\nkind: MachineConfigPool\nmetadata: {name: master}\nspec:\n  \
+                maxUnavailable: 2\n  machineConfigSelector: {matchLabels: {machineconfiguration.openshift.io/role: master}}\n  nodeSelector: \
+                {matchLabels: {node-role.kubernetes.io/master: ''}}\n";
     workspace.write("ours/pool.yaml", pool);
     let found = diff(&workspace, &["--group", "compact"], 1);
     assert_eq!(changes(&found), pairs(&[("oslo", "master reboot master-0 master-1 master-2 2")]));
