@@ -5,6 +5,7 @@
 //! |---|---|
 //! | a value of the site's table, as a whole word | `$(column)` |
 //! | an address of one of its networks | `$(column)` and the offset in it |
+//! | what is between the lines of a PEM block | `*` |
 //! | a MAC address, a UUID, a long number, digest, id or base64 | `*` |
 //! | `sha256:…` | itself: it names an image, the same for every site |
 //!
@@ -21,6 +22,11 @@ const SHORTEST: usize = 3;
 const DERIVED: usize = 10;
 /// Numbers from this length on are serials, times or sizes.
 const LONG_NUMBER: usize = 8;
+/// Runs of base64 from this length on.
+const BASE64: usize = 40;
+const BEGIN: &str = "-----BEGIN ";
+const END: &str = "-----END ";
+const DASHES: &str = "-----";
 /// What follows a site's name in its infraID.
 const INFRA_ID: usize = 5;
 
@@ -53,7 +59,7 @@ impl OwnValues {
 
     /// A text without what is the site's own.
     pub(crate) fn without(&self, text: &str) -> String {
-        let text = self.named(text);
+        let text = without_base64(&without_pem(&self.named(text)));
         let mut out = String::with_capacity(text.len());
         let mut rest = text.as_str();
         while let Some(start) = rest.find(is_token) {
@@ -110,6 +116,42 @@ impl OwnValues {
             }
         }
     }
+}
+
+/// A text without what is in its PEM blocks: certificates and public keys of a site.
+fn without_pem(text: &str) -> String {
+    let (mut out, mut rest) = (String::with_capacity(text.len()), text);
+    while let Some((before, after)) = rest.split_once(BEGIN) {
+        let block = after.split_once(DASHES).and_then(|(label, block)| {
+            let (_, after) = block.split_once(&format!("{END}{label}{DASHES}"))?;
+            Some((label, after))
+        });
+        let Some((label, after)) = block else { break };
+        out.push_str(&format!("{before}{BEGIN}{label}{DASHES}*"));
+        rest = after;
+    }
+    out.push_str(rest);
+    out
+}
+
+/// A text without long base64. A path has no capitals and digits in such a run, or it has dots and dashes between them.
+fn without_base64(text: &str) -> String {
+    let is_base64 = |c: char| c.is_ascii_alphanumeric() || matches!(c, '+' | '/' | '=');
+    let is_long = |run: &str| {
+        run.len() >= BASE64
+            && run.bytes().any(|c| c.is_ascii_uppercase())
+            && run.bytes().any(|c| c.is_ascii_digit())
+            && !run.starts_with('/')
+    };
+    let (mut out, mut rest) = (String::with_capacity(text.len()), text);
+    while let Some(start) = rest.find(is_base64) {
+        out.push_str(&rest[..start]);
+        let end = rest[start..].find(|c| !is_base64(c)).map_or(rest.len(), |length| start + length);
+        out.push_str(if is_long(&rest[start..end]) { "*" } else { &rest[start..end] });
+        rest = &rest[end..];
+    }
+    out.push_str(rest);
+    out
 }
 
 fn is_token(c: char) -> bool {
@@ -204,6 +246,16 @@ mod tests {
             ("uuid d3b07384-d113-4ec6-a5f0-11b3f4a5c0de", "uuid *"),
             ("rendered-master-0123456789abcdef0123456789abcdef", "rendered-master-*"),
             ("serial 123456789012", "serial *"),
+            (
+                "ca: |\n  -----BEGIN CERTIFICATE-----\n  MIIC8/+a\n  b1=\n  -----END CERTIFICATE-----\nb: c",
+                "ca: |\n  -----BEGIN CERTIFICATE-----*\nb: c",
+            ),
+            ("a -----BEGIN X----- b", "a -----BEGIN X----- b"),
+            ("key LS0tLS1CRUdJTiBQVUJMSUMgS0VZLS0tLS0KZGVtbyByZWxl+/a= end", "key * end"),
+            (
+                "/etc/kubernetes/manifests/openshift/kubernetes/A1",
+                "/etc/kubernetes/manifests/openshift/kubernetes/A1",
+            ),
             ("quay.io/a@sha256:0123456789abcdef", "quay.io/a@sha256:0123456789abcdef"),
             (
                 "kube-apiserver listens on 6443 since 2026-11-19",
