@@ -312,6 +312,7 @@ impl Store {
 
     /// Cleans up after dead sessions: publishes the trees that they had moved into the store, removes the rest.
     pub(super) fn clean_up(&self) -> Result<()> {
+        self.refuse_links()?; // `verify` opens what is damaged, too
         let tmp = self.part("tmp");
         if fs::list(&tmp)?.is_empty() {
             return Ok(());
