@@ -77,6 +77,9 @@ impl Store {
         if found.findings.is_empty() {
             return Ok(found);
         }
+        if self.refuse_links().is_err() {
+            return Ok(found); // its locks may be elsewhere
+        }
         // A concurrent build or gc looks like damage for a moment: check bad paths again while neither runs.
         let _exclusive = match self.lock_gc() {
             Ok(exclusive) => exclusive,
