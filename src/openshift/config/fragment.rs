@@ -135,7 +135,10 @@ impl Walk<'_> {
                     YamlData::Scalar { .. } => "a single value",
                 };
                 let name = path.rsplit('.').next().unwrap_or_default();
-                let hint = kind.sample(name).map(|sample| format!("write `{sample}`"));
+                let sample = kind.sample(name);
+                // An element of a list has a number where a field has its name.
+                let element = name.parse::<usize>().map_or(String::new(), |_| format!("{name}: "));
+                let hint = sample.map(|sample| format!("write `{}`", sample.trim_start_matches(&element)));
                 self.report(path, line, format!("must be {}, but is {found}", kind.expectation()), hint);
                 None
             }

@@ -68,8 +68,8 @@ fn not_a_cluster_directory() {
     ");
     insta::assert_snapshot!(ws.run(&["-C", "nowhere", "build"]), @"
     [stderr]
-    error: cannot find `nowhere`
-    caused by: No such file or directory (os error 2)
+    error: there is no directory `nowhere`
+    hint: `tinderbox init nowhere` writes a new cluster directory
     [exit 1]
     ");
     ws.write("install-config.yaml", "{}");
@@ -99,7 +99,7 @@ fn many_config_problems_at_once() {
     cluster.yaml:11: vips.ingress: `192.168.126.300` is not an IP address
       hint: for example: 192.168.126.10
     cluster.yaml:14: network.gateway: required, but missing
-      hint: it is an IP address or a list of them
+      hint: for example: 192.168.126.10
     cluster.yaml:15: network.gatewy: unknown field
       hint: did you mean `gateway`?
     cluster.yaml:28: nodes.master-1.ip: `192.168.126.102` is also the address of `nodes.master-0.ip` [addresses]

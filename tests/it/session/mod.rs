@@ -680,7 +680,7 @@ fn on_a_terminal_the_answer_stays() {
     let text = String::from_utf8_lossy(&output.stdout).replace('\r', "");
     assert!(output.status.success(), "{text}");
     // Nothing is cleared after the path and the verdict, which are the last thing on the screen.
-    let (_, shown) = text.rsplit_once("\x1b[J").unwrap_or(("", &text));
+    let (_, shown) = text.rsplit_once("\x1b[2K").unwrap_or(("", &text));
     insta::assert_snapshot!(without_durations(&ws.filter(shown)), @"
     [STORE]/[ID]-cluster
     [N] built in [TIME]; generation 1

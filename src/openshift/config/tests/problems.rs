@@ -38,7 +38,7 @@ fn all_problems_of_both_files_at_once() {
     cluster.yaml:31: nodes.worker-1.mac: `01:00:00:00:00:00` is not a MAC address of one interface
       hint: for example: 52:54:00:12:34:56
     cluster.yaml:31: nodes.worker-1.memory: `lots` is not an amount with a unit, such as `16GiB`
-    install-config.yaml:3: apiVersion: `v2` is not `v1`
+    install-config.yaml:3: apiVersion: must be `v1`, not `v2`
     install-config.yaml:8: metadata.name: `OCP4` is not a DNS label (lower-case letters, digits and `-`, at most 63)
       hint: for example: master-0
     install-config.yaml:18: compute.worker.replicas: `two` is not a whole number from 0 to 10000
@@ -61,7 +61,7 @@ fn replicas_must_be_listed_and_possible() {
     insta::assert_snapshot!(report(&[("  replicas: 2\n", ""), ("replicas: 3", "replicas: 2")]), @r"
     install-config.yaml:15: controlPlane.replicas: 2 master replicas, but cluster.yaml lists 3 [replicas]
       hint: set replicas to 3, or list 2 master nodes
-    install-config.yaml:15: controlPlane.replicas: 2 masters: two etcd members tolerate no failure: losing either one stops the cluster [replicas]
+    install-config.yaml:15: controlPlane.replicas: 2 masters: two etcd members tolerate no failure, and losing either one stops the cluster [replicas]
       hint: use 1, 3, 4 or 5 masters
     install-config.yaml:17: compute.worker.replicas: 3 (the default) worker replicas, but cluster.yaml lists 2 [replicas]
       hint: set replicas to 2, or list 3 worker nodes
@@ -231,11 +231,11 @@ fn networks_share_no_address() {
         "hostPrefix: 23\n  - {cidr: 10.64.0.1/14, hostPrefix: 24}\n  - {cidr: 10.200.0.0/22, hostPrefix: 21}";
     let edits = [("172.30.0.0/16", "100.64.128.0/17"), ("hostPrefix: 23", more)];
     insta::assert_snapshot!(report(&edits), @r"
-    install-config.yaml:30: networking.clusterNetwork.1: `10.64.0.1/14` has bits set behind its prefix [networks-disjoint]
+    install-config.yaml:30: networking.clusterNetwork.1: `10.64.0.1/14` has bits set after its prefix [networks-disjoint]
       hint: write `10.64.0.0/14`
     install-config.yaml:30: networking.clusterNetwork.1.hostPrefix: /24, but `networking.clusterNetwork.0` has /23 [networks-disjoint]
       hint: networks of one family share one hostPrefix
-    install-config.yaml:31: networking.clusterNetwork.2.hostPrefix: a part of /21 for each node does not fit `10.200.0.0/22` [networks-disjoint]
+    install-config.yaml:31: networking.clusterNetwork.2.hostPrefix: a /21 for each node does not fit into `10.200.0.0/22` [networks-disjoint]
       hint: a number from 22 to 29
     install-config.yaml:34: networking.serviceNetwork.0: `100.64.128.0/17` overlaps `100.64.0.0/16` of `networking.ovnKubernetesConfig.ipv4.internalJoinSubnet` [networks-disjoint]
       hint: choose networks that share no address
@@ -283,7 +283,7 @@ fn the_pull_secret_is_in_one_place() {
       hint: `~` is not expanded: write the whole path
     ");
     insta::assert_snapshot!(said(&none, &named("''")), @"
-    cluster.yaml:1: pullSecretFile: it is empty, and must be a text
+    cluster.yaml:1: pullSecretFile: it is empty, but must be a text
       hint: leave it out, or give it a value
     ");
 
