@@ -416,7 +416,7 @@ fn a_cluster_instance_becomes_a_cluster_directory() {
     error: 2 problems:
     edge.yaml:14: spec.clusterNetwork: IPv4 networks, but machineNetwork has IPv6 [families]
       hint: a dual-stack cluster needs networks of both families everywhere, the primary one first
-    edge.yaml:16: spec.clusterNetwork.0.hostPrefix: a part of /64 for each node does not fit `192.168.0.0/16` [networks-disjoint]
+    edge.yaml:16: spec.clusterNetwork.0.hostPrefix: a /64 for each node does not fit into `192.168.0.0/16` [networks-disjoint]
       hint: a number from 16 to 29
     [exit 1]
     ");
