@@ -323,7 +323,7 @@ fn trouble_is_told_apart_from_a_difference() {
     ");
     insta::assert_snapshot!(ws.run(&["-q", "diff", "gen:x"]), @r"
     [stderr]
-    error: `gen:x` names no generation
+    error: `gen:x` is not a generation
     hint: `tinderbox generations` lists them; the third is gen:3
     [exit 2]
     ");

@@ -274,7 +274,10 @@ impl<R: Read> Read for Bounded<R> {
         match self.left.checked_sub(count as u64) {
             Some(left) => self.left = left,
             None => {
-                return Err(io::Error::new(io::ErrorKind::InvalidData, "more than a packed blob of its size"));
+                return Err(io::Error::new(
+                    io::ErrorKind::InvalidData,
+                    "more than a packed blob of its size",
+                ));
             }
         }
         Ok(count)

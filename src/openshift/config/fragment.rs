@@ -138,7 +138,9 @@ impl Walk<'_> {
                 let sample = kind.sample(name);
                 // An element of a list has a number where a field has its name.
                 let element = name.parse::<usize>().map_or(String::new(), |_| format!("{name}: "));
-                let hint = sample.map(|sample| format!("write `{}`", sample.trim_start_matches(&element)));
+                let hint = sample.map(|sample| {
+                    format!("write `{}`", sample.strip_prefix(element.as_str()).unwrap_or(&sample))
+                });
                 self.report(path, line, format!("must be {}, but is {found}", kind.expectation()), hint);
                 None
             }

@@ -131,12 +131,7 @@ pub(super) fn instance(
 
 fn read(reader: &mut Reader<'_>, first: &YamlNode, at: &str) -> Option<ClusterInstance> {
     let Some(spec) = first.get("spec") else {
-        reader.problem(
-            "spec",
-            first.line,
-            "required, but missing",
-            "it has `clusterName`, `nodes` and more",
-        );
+        reader.problem("spec", first.line, "required, but missing", "it has `clusterName`, `nodes` and more");
         return None;
     };
     let known = [

@@ -78,7 +78,7 @@ pub(crate) fn site_config(
     let clusters = spec.and_then(|spec| spec.get("clusters")).map_or(&[][..], YamlNode::items);
     let Some(spec) = spec.filter(|_| !clusters.is_empty()) else {
         let hint = "it has `baseDomain`, `clusters` and more";
-        reader.problem("spec.clusters", document.line, "required, and not given", hint);
+        reader.problem("spec.clusters", document.line, "required, but missing", hint);
         return Vec::new();
     };
     let known: Vec<&str> = INHERITED.into_iter().chain(["clusters"]).collect();

@@ -26,9 +26,9 @@ fn the_page_of_the_next_release() {
     insta::assert_snapshot!(ws.run(&["-q", "release", "try", "--install", "demo:4.22"]), @"
     can go: 4.18.0-demo → 4.22.0-demo (demo:4.22); 18 questions not asked
     also
-      feature gates: not there any more, as a rule because the feature is there for good: AdditionalRoutingCapabilities, AdminNetworkPolicy (was on), CloudDualStackNodeIPs (was on), DynamicResourceAllocation, HardwareSpeed (was on), MachineConfigNodes, ManagedBootImages (was on), NetworkDiagnosticsConfig (was on) and 7 more
+      feature gates: removed, usually because the feature is always on now: AdditionalRoutingCapabilities, AdminNetworkPolicy (was on), CloudDualStackNodeIPs (was on), DynamicResourceAllocation, HardwareSpeed (was on), MachineConfigNodes, ManagedBootImages (was on), NetworkDiagnosticsConfig (was on) and 7 more
       feature gates: new: BootImageSkewEnforcement (on), CRDCompatibilityRequirementOperator, ClusterAPIMachineManagement, DualReplica (on), EventTTL (on), ImageStreamImportMode (on), IrreconcilableMachineConfig, KMSEncryption and 4 more
-      feature gates: off now, on there: SigstoreImageVerification, UserNamespacesSupport
+      feature gates: off now, on in the new release: SigstoreImageVerification, UserNamespacesSupport
     not asked
       renders: all operators: the demo release has no content for it
       flags: cluster-version-operator: its image has no program `cluster-version-operator`
