@@ -14,7 +14,7 @@ use super::{Blob, Capabilities, Client, RegistryError, Result};
 const QUESTIONS: usize = 10_000;
 
 /// What a message needs for one blob besides its bytes.
-const PER_BLOB: u64 = 128;
+pub(crate) const PER_BLOB: u64 = 128;
 
 impl Client {
     /// Those of these blobs that the server lacks.
@@ -82,21 +82,31 @@ impl Client {
         }
         let mut data = Vec::with_capacity(usize::try_from(blob.size).unwrap_or_default());
         bytes.read_to_end(&mut data).map_err(|error| self.unreadable(blob, error))?;
+        self.write_batch(can, &name(blob), vec![(blob.clone(), data)])
+    }
+
+    /// Stores several blobs that fit into one batch.
+    pub(crate) fn write_batch(
+        &self,
+        can: &Capabilities,
+        what: &str,
+        blobs: Vec<(Blob, Vec<u8>)>,
+    ) -> Result<()> {
+        let one = |(blob, data): (Blob, Vec<u8>)| batch_update_blobs_request::Request {
+            digest: Some(blob.to_proto()),
+            data,
+            ..Default::default()
+        };
         let message = proto::BatchUpdateBlobsRequest {
             instance_name: self.instance.clone(),
-            requests: vec![batch_update_blobs_request::Request {
-                digest: Some(blob.to_proto()),
-                data,
-                ..Default::default()
-            }],
+            requests: blobs.into_iter().map(one).collect(),
             digest_function: can.function.number(),
         };
         let mut client = ContentAddressableStorageClient::new(self.channel.clone());
-        let what = name(blob);
-        let said = self.call(&what, client.batch_update_blobs(self.request(message)))?;
+        let said = self.call(what, client.batch_update_blobs(self.request(message)))?;
         let status = said.responses.into_iter().find_map(|one| one.status.filter(|status| status.code != 0));
         match status {
-            Some(status) => Err(self.failure(&what, &Status::new(Code::from(status.code), status.message))),
+            Some(status) => Err(self.failure(what, &Status::new(Code::from(status.code), status.message))),
             None => Ok(()),
         }
     }

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::proto::capabilities_client::CapabilitiesClient;
-use super::proto::{self, compressor};
+use super::proto::{self, compressor, symlink_absolute_path_strategy};
 use super::{Client, DigestFunction, Result};
 
 /// What gRPC takes in one message unless somebody changed it, less what surrounds the blobs.
@@ -19,6 +19,10 @@ pub(crate) struct Capabilities {
     pub(crate) zstd: bool,
     /// Whether clients may write to the action cache.
     pub(crate) updates: bool,
+    /// Whether it executes actions whose blobs are named like those of its cache.
+    pub(crate) executes: bool,
+    /// Whether trees may have symbolic links to absolute paths.
+    pub(crate) links: bool,
 }
 
 impl Client {
@@ -46,10 +50,21 @@ fn read(said: &proto::ServerCapabilities) -> Option<Capabilities> {
     // 0 is no limit of the server's own; gRPC still has one.
     let own = u64::try_from(cache.max_batch_total_size_bytes).ok().filter(|limit| *limit > 0);
     let zstd = i32::from(compressor::Value::Zstd);
+    let executes = said.execution_capabilities.as_ref().is_some_and(|can| {
+        let known = match can.digest_functions.as_slice() {
+            // Of a server of an earlier version, which may not know that field.
+            [] => can.digest_function == function.number() || can.digest_function == 0,
+            all => all.contains(&function.number()),
+        };
+        can.exec_enabled && known
+    });
+    let links = i32::from(symlink_absolute_path_strategy::Value::Allowed);
     Some(Capabilities {
         function,
         batch: own.map_or(MESSAGE, |own| own.min(MESSAGE)),
         zstd: cache.supported_compressors.contains(&zstd),
         updates: cache.action_cache_update_capabilities.as_ref().is_some_and(|can| can.update_enabled),
+        executes,
+        links: cache.symlink_absolute_path_strategy == links,
     })
 }

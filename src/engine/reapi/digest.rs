@@ -48,26 +48,59 @@ impl DigestFunction {
 
     /// The same for what is not in memory.
     pub(crate) fn of_reader(self, from: &mut dyn Read) -> io::Result<Blob> {
-        let (mut sha256, mut blake3, mut size) = (sha2::Sha256::new(), blake3::Hasher::new(), 0);
+        let mut hasher = self.hasher();
         let mut buffer = vec![0; 64 << 10];
         loop {
-            let count = from.read(&mut buffer)?;
-            if count == 0 {
-                break;
+            match from.read(&mut buffer)? {
+                0 => return Ok(hasher.finish()),
+                count => hasher.update(&buffer[..count]),
             }
-            match self {
-                Self::Sha256 => sha256.update(&buffer[..count]),
-                Self::Blake3 => {
-                    blake3.update(&buffer[..count]);
-                }
-            }
-            size += count as u64;
         }
-        let hash = match self {
-            Self::Sha256 => HEXLOWER.encode(&sha256.finalize()),
-            Self::Blake3 => blake3.finalize().to_hex().to_string(),
+    }
+
+    /// The same for what passes by.
+    pub(crate) fn hasher(self) -> BlobHasher {
+        let state = match self {
+            Self::Sha256 => State::Sha256(sha2::Sha256::new()),
+            Self::Blake3 => State::Blake3(Box::default()),
         };
-        Ok(Blob { hash, size })
+        BlobHasher { state, size: 0 }
+    }
+}
+
+/// Names a blob whose bytes come in pieces.
+#[derive(Debug)]
+pub(crate) struct BlobHasher {
+    state: State,
+    size: u64,
+}
+
+#[derive(Debug)]
+enum State {
+    Sha256(sha2::Sha256),
+    Blake3(Box<blake3::Hasher>),
+}
+
+impl BlobHasher {
+    pub(crate) fn update(&mut self, bytes: &[u8]) {
+        match &mut self.state {
+            State::Sha256(state) => state.update(bytes),
+            State::Blake3(state) => drop(state.update(bytes)),
+        }
+        self.size += bytes.len() as u64;
+    }
+
+    /// Bytes so far.
+    pub(crate) fn size(&self) -> u64 {
+        self.size
+    }
+
+    pub(crate) fn finish(&self) -> Blob {
+        let hash = match &self.state {
+            State::Sha256(state) => HEXLOWER.encode(&state.clone().finalize()),
+            State::Blake3(state) => state.finalize().to_hex().to_string(),
+        };
+        Blob { hash, size: self.size }
     }
 }
 

@@ -67,6 +67,10 @@ fn said(status: &Status) -> String {
         None if status.message().is_empty() => status.code().description().to_owned(),
         None => status.message().to_owned(),
     };
-    let shown: String = text.escape_debug().take(SHOWN).collect();
-    shown
+    shown(&text)
+}
+
+/// The beginning of a text, on one line.
+pub(super) fn shown(text: &str) -> String {
+    text.trim().escape_debug().take(SHOWN).collect()
 }

@@ -9,12 +9,14 @@
 //! | `blobs` | the content-addressable storage, in batches |
 //! | `streams` | the same for what no batch can hold |
 //! | `actions` | the action cache |
+//! | `execution` | actions that the server executes |
 //! | `failure` | statuses as errors that say what to do |
 
 mod actions;
 mod blobs;
 mod capabilities;
 mod digest;
+mod execution;
 mod failure;
 mod streams;
 
@@ -23,14 +25,16 @@ use std::sync::OnceLock;
 use std::time::Duration;
 
 pub(crate) use bazel_remote_apis::build::bazel::remote::execution::v2 as proto;
-pub(crate) use bazel_remote_apis::google::protobuf::Any;
+pub(crate) use bazel_remote_apis::google::protobuf::{Any, Duration as ProtoDuration};
 use prost::Message;
 use tonic::metadata::{Ascii, MetadataValue};
 use tonic::transport::{Certificate, Channel, ClientTlsConfig, Endpoint};
 use tonic::{Request, Response, Status};
 
+pub(crate) use blobs::PER_BLOB;
 pub(crate) use capabilities::Capabilities;
-pub(crate) use digest::{Blob, DigestFunction};
+pub(crate) use digest::{Blob, BlobHasher, DigestFunction};
+pub(crate) use execution::{ExecutionLimits, output_file};
 
 use super::registry::{Access, Pace, RegistryError, basic, until};
 
