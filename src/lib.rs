@@ -146,6 +146,9 @@ pub mod internals {
     pub mod release {
         pub use crate::openshift::release::open;
     }
+    pub mod remote {
+        pub use crate::engine::remote::Farms;
+    }
     pub mod sandbox {
         pub use crate::engine::sandbox::{
             Ended, Isolation, Limits, Mount, Program, Ran, Sandbox, SandboxError, Variation, Walls,

@@ -63,6 +63,7 @@ pub(crate) fn build(graph: &Graph, store: &Path, images: &Deferred, targets: &[&
         sandbox: &sandbox,
         caches: None,
         trust: &[],
+        farms: &Farms::default(),
     };
     let targets: Vec<_> = targets.iter().map(|name| graph.find(name).unwrap()).collect();
     let jobs = std::thread::available_parallelism().map_or(1, usize::from);

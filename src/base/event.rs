@@ -19,7 +19,14 @@ pub enum Event {
     /// A derivation is being built.
     Started { name: String, builder: String },
     /// A derivation was built and is in the store.
-    Built { name: String, object: String, milliseconds: u64 },
+    Built {
+        name: String,
+        object: String,
+        milliseconds: u64,
+        /// The farm that executed it, if it was not this machine.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        executor: Option<String>,
+    },
     /// A derivation's output came from a cache, and is in the store.
     Substituted { name: String, object: String, cache: String, bytes: u64, milliseconds: u64 },
     /// An output is at a cache now; whether anything of it was missing there.

@@ -142,6 +142,7 @@ fn parts(workspace: &Workspace, store: &Store, plan: &BuildPlan) -> Result<(Vec<
             isolation: trace.isolation,
             time: trace.time,
             signer: trace.substituted.map(|from| from.key),
+            executor: trace.executor,
         });
     }
     Ok((parts, plan.done.len() - public.len()))

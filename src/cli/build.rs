@@ -1,5 +1,6 @@
 //! `build`: builds the targets and everything that they need. Also the dry run, and `--check`.
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -32,7 +33,7 @@ use crate::openshift::workspace::{self, Env, Missing, Network, Workspace};
   tinderbox build infra manifest/cluster-dns-02-config
   tinderbox build --dry-run --json
   tinderbox build --check                      build everything twice and compare
-  tinderbox build --no-cache                   build what caches have too")]
+  tinderbox build --no-cache                   build everything here")]
 pub(super) struct Args {
     /// Derivations or folders of them; default: cluster
     #[arg(add = complete::target())]
@@ -52,10 +53,10 @@ pub(super) struct Args {
     /// Do not touch the `result` link
     #[arg(long)]
     no_link: bool,
-    /// Take no output from a cache
+    /// Take no output from a cache, and send nothing to a farm
     #[arg(long)]
     no_cache: bool,
-    /// Use no network at all: neither caches nor registries
+    /// Use no network at all: neither caches nor farms nor registries
     #[arg(long)]
     offline: bool,
 }
@@ -134,6 +135,9 @@ pub(super) struct BuildReport {
     /// Derivations whose output came from a cache.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub substituted: Vec<String>,
+    /// Derivations among `built` that a farm executed, each with the farm.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub executed: BTreeMap<String, String>,
     pub failed: Vec<Failure>,
     /// Derivations that were not built because of a failure.
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -279,6 +283,7 @@ fn report(context: BuildContext<'_>, targets: &[NodeIndex], outcome: Outcome) ->
         built: Some(outcome.built),
         cached: outcome.cached,
         substituted: outcome.substituted,
+        executed: outcome.executed,
         failed: failed.map(|(name, error)| Failure { name: name.clone(), error: chain(error) }).collect(),
         skipped: outcome.skipped,
         errors: outcome.failed.into_iter().map(|(_, error)| error).collect(),

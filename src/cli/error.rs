@@ -21,6 +21,7 @@ use crate::engine::cache::CacheError;
 use crate::engine::download::DownloadError;
 use crate::engine::exec::ExecError;
 use crate::engine::registry::RegistryError;
+use crate::engine::remote::WorkerError;
 use crate::engine::store::StoreError;
 use crate::openshift::workspace::WorkspaceError;
 use crate::realize::RealizeError;
@@ -36,6 +37,8 @@ pub(super) enum Error {
     Diff(#[from] DiffError),
     #[error(transparent)]
     Realize(RealizeError),
+    #[error(transparent)]
+    Worker(#[from] WorkerError),
     #[error("`{}` already exists, and is left alone", path.display())]
     Exists { path: PathBuf, advice: &'static str },
     #[error("`{}` is not empty", path.display())]
@@ -106,6 +109,7 @@ impl Hint for Error {
             Self::Workspace(error) => error.hint(),
             Self::Diff(error) => error.hint(),
             Self::Realize(error) => error.hint(),
+            Self::Worker(error) => error.hint(),
             Self::Exists { advice, .. } => Some((*advice).into()),
             Self::NotEmpty { .. } => Some("export to a new or an empty directory".into()),
             Self::Certificate { .. } => Some("`tinderbox store verify` finds what is broken".into()),

@@ -72,6 +72,7 @@ mod targets;
 mod unchanged;
 mod verdict;
 mod why;
+mod worker;
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -193,6 +194,8 @@ verbs! {
     Completions(completions::Args),
     #[command(subcommand, hide = true)]
     Dist(dist::Verb),
+    #[command(hide = true)]
+    Worker(worker::Args),
 }
 
 /// How long a cancelled verb may take to end in order.

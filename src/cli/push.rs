@@ -68,7 +68,7 @@ struct PushReport {
     blobs: u64,
     bytes: u64,
     manifests: u64,
-    /// How many outputs stay here, by reason: `secret`, `substituted`, `untraced`, `diverged`.
+    /// How many outputs stay here, by reason: `secret`, `substituted`, `executed`, `untraced`, `diverged`.
     kept_back: BTreeMap<&'static str, usize>,
     /// Outputs that the cache has with other bytes, signed by the same key: they were left alone.
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -111,6 +111,7 @@ fn show(report: &PushReport) {
 fn meaning(why: &str) -> &str {
     match why {
         "substituted" => "from a cache",
+        "executed" => "built by a farm",
         "diverged" => "with different bytes at different times",
         "untraced" => "of unknown origin",
         other => other,
@@ -204,6 +205,7 @@ fn sort_out(
                 let why = match why {
                     Some(Unshared::Secret) => "secret",
                     Some(Unshared::Substituted) => "substituted",
+                    Some(Unshared::Executed) => "executed",
                     Some(Unshared::Diverged) => "diverged",
                     Some(Unshared::Untraced) | None => "untraced",
                 };

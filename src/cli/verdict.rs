@@ -103,7 +103,8 @@ pub(super) fn planned(report: &BuildReport) -> String {
 fn counts(report: &BuildReport, took: Duration) -> String {
     let built = report.built.as_ref().map_or(0, Vec::len);
     let counts = [
-        (built, "built"),
+        (built.saturating_sub(report.executed.len()), "built"),
+        (report.executed.len(), "built by a farm"),
         (report.substituted.len(), "from a cache"),
         (report.cached.len(), "already in the store"),
         (report.failed.len(), "failed"),

@@ -16,6 +16,7 @@
 //! | `archive_limits` | how far archives from outside are read |
 //! | `sandbox` | runs one program on given inputs, without network |
 //! | `cache` | outputs that others built: signed, on registries and farms |
+//! | `remote` | derivations that farms execute |
 //! | `exec` | the scheduler: takes outputs from the store, else builds them |
 
 pub(crate) mod archive_limits;
@@ -28,6 +29,7 @@ pub(crate) mod fields;
 pub(crate) mod reapi;
 pub(crate) mod recipe;
 pub(crate) mod registry;
+pub(crate) mod remote;
 pub(crate) mod sandbox;
 pub(crate) mod store;
 pub(crate) mod tree;

@@ -58,10 +58,10 @@ pub(in crate::cli) struct Args {
     /// With --json, print a line of JSON for every site as it is done, before the document
     #[arg(long)]
     stream: bool,
-    /// Take no output from a cache
+    /// Take no output from a cache, and send nothing to a farm
     #[arg(long)]
     no_cache: bool,
-    /// Use no network at all: neither caches nor registries
+    /// Use no network at all: neither caches nor farms nor registries
     #[arg(long)]
     offline: bool,
 }
@@ -224,7 +224,12 @@ pub(super) fn build(
                 SiteState::Skipped => {}
                 SiteState::Built => {
                     let object = report.object.map(|object| object.to_string()).unwrap_or_default();
-                    env.events.emit(Event::Built { name, object, milliseconds: report.milliseconds });
+                    env.events.emit(Event::Built {
+                        name,
+                        object,
+                        milliseconds: report.milliseconds,
+                        executor: None,
+                    });
                 }
             }
             done(&report);

@@ -162,6 +162,7 @@ fn mirror(env: Env<'_>, reference: Option<&str>, destination: &str, all: bool) -
         env.events.emit(Event::Started { name: job.component.clone(), builder: "mirror".into() });
         job.run(images, &destination, platforms, &mut done)?;
         env.events.emit(Event::Built {
+            executor: None,
             name: job.component,
             object: job.digest.to_string(),
             milliseconds: 0,

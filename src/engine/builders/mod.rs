@@ -52,6 +52,16 @@ pub trait Builder: Sync {
         false
     }
 
+    /// Whether all of the output of this job is secret, where something secret goes in or not.
+    fn hides(&self, job: &Job<'_>, tainted: bool) -> bool {
+        (tainted && !self.declassifies(job)) || self.conceals(job)
+    }
+
+    /// Whether it usually takes longer than its inputs take to another machine.
+    fn is_costly(&self) -> bool {
+        self.grants().programs
+    }
+
     /// Explains a missing path of its output where readers know it by another name; none by default.
     fn lacks(&self, _path: &str, _output: &InputTree) -> Option<String> {
         None

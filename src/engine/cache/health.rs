@@ -1,4 +1,4 @@
-//! When to stop asking a cache, and what to say about it. A cache helps or is out of the way: the first answer has a
+//! When to stop asking a cache or a farm, and what to say about it. Each helps or is out of the way: the first answer has a
 //! deadline, three failed transports in a row are the last for this run, and whatever goes wrong is said once.
 
 use std::sync::{Mutex, PoisonError};
@@ -11,8 +11,18 @@ use crate::engine::registry::RegistryError;
 /// Failed transports in a row after which a cache is left alone.
 const FAILURES: u32 = 3;
 
-#[derive(Debug, Default)]
-pub(super) struct Health(Mutex<State>);
+#[derive(Debug)]
+pub(in crate::engine) struct Health {
+    /// What warnings call it.
+    kind: &'static str,
+    state: Mutex<State>,
+}
+
+impl Default for Health {
+    fn default() -> Self {
+        Self::of("cache")
+    }
+}
 
 #[derive(Debug, Default)]
 struct State {
@@ -23,24 +33,28 @@ struct State {
 }
 
 impl Health {
+    pub(in crate::engine) fn of(kind: &'static str) -> Self {
+        Self { kind, state: Mutex::default() }
+    }
+
     fn state(&self) -> std::sync::MutexGuard<'_, State> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Whether the cache is left alone for the rest of this run.
-    pub(super) fn is_off(&self) -> bool {
+    pub(in crate::engine) fn is_off(&self) -> bool {
         self.state().off
     }
 
     /// It answered, if only that it has nothing.
-    pub(super) fn answered(&self) {
+    pub(in crate::engine) fn answered(&self) {
         let mut state = self.state();
         state.answered = true;
         state.failures = 0;
     }
 
     /// A request failed.
-    pub(super) fn failed(&self, cache: &CacheUrl, error: &RegistryError, events: &dyn Events) {
+    pub(in crate::engine) fn failed(&self, cache: &CacheUrl, error: &RegistryError, events: &dyn Events) {
         let mut state = self.state();
         match error {
             RegistryError::Interrupted => return,
@@ -60,20 +74,28 @@ impl Health {
             _ => None,
         };
         let hint = hint.map(|hint| format!(" ({hint})")).unwrap_or_default();
-        say(&mut state, cache, &format!("{}{hint}", chain(error)), events);
+        self.say(&mut state, cache, &format!("{}{hint}", chain(error)), events);
     }
 
     /// An entry is not what it should be.
-    pub(super) fn distrusts(&self, cache: &CacheUrl, name: &str, flaw: &str, events: &dyn Events) {
-        say(&mut self.state(), cache, &format!("its entry of `{name}` is not used: {flaw}"), events);
+    pub(in crate::engine) fn distrusts(&self, cache: &CacheUrl, name: &str, flaw: &str, events: &dyn Events) {
+        self.say(&mut self.state(), cache, &format!("its entry of `{name}` is not used: {flaw}"), events);
     }
-}
 
-/// One warning for each cache and run.
-fn say(state: &mut State, cache: &CacheUrl, what: &str, events: &dyn Events) {
-    if std::mem::replace(&mut state.warned, true) {
-        return;
+    /// It does not do what it is for. After three times in a row, it is left alone, at once if it never will.
+    pub(in crate::engine) fn useless(&self, cache: &CacheUrl, flaw: &str, ever: bool, events: &dyn Events) {
+        let mut state = self.state();
+        state.failures += 1;
+        state.off |= !ever || state.failures >= FAILURES;
+        self.say(&mut state, cache, flaw, events);
     }
-    let end = if state.off { "; it is not asked again in this run" } else { "" };
-    events.emit(Event::Warning { text: format!("cache {cache}: {what}{end}") });
+
+    /// One warning for each cache and run.
+    fn say(&self, state: &mut State, cache: &CacheUrl, what: &str, events: &dyn Events) {
+        if std::mem::replace(&mut state.warned, true) {
+            return;
+        }
+        let end = if state.off { "; it is not asked again in this run" } else { "" };
+        events.emit(Event::Warning { text: format!("{} {cache}: {what}{end}", self.kind) });
+    }
 }

@@ -55,8 +55,11 @@ use std::fmt;
 use std::str::FromStr;
 
 pub(crate) use attest::{Attested, Material, Part, Subject, attest};
+pub(in crate::engine) use health::Health;
 pub(crate) use key::{PublicKey, SigningKey};
 pub(crate) use oci::OciCache;
+pub(in crate::engine) use oci::{FIRST_ANSWER, patience};
+pub(in crate::engine) use pack::{UnpackError, fill, write_all};
 pub(crate) use prune::{Pruned, prune};
 pub(crate) use push::{Publisher, Shared, Unshared, unshared};
 pub(crate) use sealed::{Identities, Recipients};
@@ -161,6 +164,17 @@ pub(crate) struct CacheUrl {
 }
 
 impl CacheUrl {
+    /// Whether it names a farm.
+    pub(crate) fn is_farm(&self) -> bool {
+        self.scheme != Scheme::Oci
+    }
+
+    /// Whether what goes there is for nobody else to read.
+    pub(crate) fn is_private(&self) -> bool {
+        let host = self.registry.rsplit_once(':').map_or(&*self.registry, |(host, _)| host);
+        self.scheme != Scheme::Grpc || matches!(host, "localhost" | "127.0.0.1" | "[::1]")
+    }
+
     fn tag(&self, tag: String) -> ImageName {
         let Self { scheme: _, registry, repository } = self.clone();
         ImageName { registry, repository, reference: Reference::Tag(tag) }

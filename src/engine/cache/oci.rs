@@ -23,14 +23,14 @@ use crate::engine::store::{Session, Staged, StoreError};
 use crate::engine::tree::TreeWriter;
 
 /// The first answer comes within this time, or the build goes on without the cache.
-pub(super) const FIRST_ANSWER: Duration = Duration::from_secs(2);
+pub(in crate::engine) const FIRST_ANSWER: Duration = Duration::from_secs(2);
 
 /// Larger objects are not taken, whoever signed them.
 const OBJECT: u64 = 64 << 30;
 
 /// How to treat a cache: it is worth less waiting than a registry that has the only copy of something. Slower than this, it
 /// helps nobody: most outputs are built in less than a second.
-pub(super) fn patience() -> Patience {
+pub(in crate::engine) fn patience() -> Patience {
     Patience {
         delays: vec![Duration::from_millis(200)],
         longest: Duration::from_secs(2),

@@ -36,7 +36,7 @@ pub(super) fn pack(root: &Path, listing: &Listing) -> io::Result<Vec<u8>> {
 }
 
 /// Everything of an object, large files included; modes say what is secret.
-pub(super) fn write_all<W: Write>(to: W, root: &Path, listing: &Listing) -> io::Result<W> {
+pub(in crate::engine) fn write_all<W: Write>(to: W, root: &Path, listing: &Listing) -> io::Result<W> {
     write_tar(to, root, listing, u64::MAX)
 }
 
@@ -74,7 +74,7 @@ fn write_tar<W: Write>(to: W, root: &Path, listing: &Listing, largest: u64) -> i
 
 /// Why a pack could not be unpacked.
 #[derive(Debug)]
-pub(super) enum UnpackError {
+pub(in crate::engine) enum UnpackError {
     /// It is not what its signer packed.
     Wrong(String),
     Tree(TreeError),
@@ -99,7 +99,7 @@ pub(super) fn unpack(packed: &[u8], size: u64, tree: &TreeWriter<'_>) -> Result<
 
 /// Writes what a tar has into a tree, with so many bytes of files and so many entries at most; with `modes`, what only its owner may read
 /// is secret. Says how many entries are.
-pub(super) fn fill(
+pub(in crate::engine) fn fill(
     from: impl Read,
     (size, entries): (u64, u64),
     tree: &TreeWriter<'_>,

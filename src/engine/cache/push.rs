@@ -39,6 +39,8 @@ pub(crate) enum Unshared {
     Substituted,
     /// It is secret, or some of it is, and nobody could decrypt it there.
     Secret,
+    /// A farm executed it: our signature would be no proof either.
+    Executed,
     /// Nothing says how it was built.
     Untraced,
     /// The same derivation gave different bytes.
@@ -57,6 +59,7 @@ pub(crate) fn unshared(
         _ if outputs > 1 => Some(Unshared::Diverged),
         None => Some(Unshared::Untraced),
         Some(trace) if trace.substituted.is_some() => Some(Unshared::Substituted),
+        Some(trace) if trace.executor.is_some() => Some(Unshared::Executed),
         Some(_) => None,
     }
 }

@@ -61,11 +61,16 @@ struct Known {
     present: Option<bool>,
 }
 
+impl CacheUrl {
+    /// Whoever is there, spoken to as a farm.
+    pub(in crate::engine) fn client(&self, access: Access) -> Result<Client> {
+        Client::new(&self.registry, &self.repository, self.scheme == Scheme::Grpcs, access)
+    }
+}
+
 impl Farm {
     pub(super) fn new(url: &CacheUrl, access: Access) -> Result<Self> {
-        let tls = url.scheme == Scheme::Grpcs;
-        let client = Client::new(&url.registry, &url.repository, tls, access)?;
-        Ok(Self { client, blobs: Mutex::default() })
+        Ok(Self { client: url.client(access)?, blobs: Mutex::default() })
     }
 
     fn can(&self) -> Result<&Capabilities> {

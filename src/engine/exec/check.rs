@@ -11,7 +11,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::resolve::derivation;
-use super::work::stage;
+use super::work::{stage, trace_inputs};
 use super::{BuildContext, Done, ExecError, in_store};
 use crate::base::event::Event;
 use crate::engine::recipe::{GraphNode, NodeIndex};
@@ -83,19 +83,9 @@ fn rebuild(
         name: node.name.clone(),
         object: staged.id().to_string(),
         milliseconds,
+        executor: None,
     });
-    if staged.id() == known.output.object {
-        return Ok(None);
-    }
     let store = context.session.store();
-    let before = store.object(known.output.object).map_err(in_store(node))?;
-    context.session.sync().map_err(in_store(node))?;
-    let output = context.session.publish(&staged).map_err(in_store(node))?;
-    let now = store.object(output.object).map_err(in_store(node))?;
-    let depends_on = match said.programs {
-        Some(_) => find_cause(context, node, &inputs, known)?,
-        None => Vec::new(),
-    };
     let identity = derivation(context, node, |at| done.get(&at))?.explain();
     let trace = Trace {
         label: node.name.clone(),
@@ -105,6 +95,25 @@ fn rebuild(
         milliseconds,
         isolation: said.programs.as_ref().map(|note| note.isolation.to_owned()),
         substituted: None,
+        executor: None,
+    };
+    if staged.id() == known.output.object {
+        context.session.discard_staged(&staged);
+        let realisation = store.realisation(known.drv).map_err(in_store(node))?;
+        // Whoever vouched for it until now was right, and is not needed any more.
+        if realisation.is_some_and(|realisation| realisation.signed.contains_key(&known.output.object)) {
+            let trace = Trace { inputs: trace_inputs(node, &inputs), ..trace };
+            context.session.record(known.drv, &known.output, &trace).map_err(in_store(node))?;
+        }
+        return Ok(None);
+    }
+    let before = store.object(known.output.object).map_err(in_store(node))?;
+    context.session.sync().map_err(in_store(node))?;
+    let output = context.session.publish(&staged).map_err(in_store(node))?;
+    let now = store.object(output.object).map_err(in_store(node))?;
+    let depends_on = match said.programs {
+        Some(_) => find_cause(context, node, &inputs, known)?,
+        None => Vec::new(),
     };
     context.session.record(known.drv, &output, &trace).map_err(in_store(node))?;
     Ok(Some(Nondeterminism {

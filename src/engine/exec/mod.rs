@@ -1,9 +1,9 @@
 //! The scheduler: for every derivation that the targets need, takes the output from the store, else builds it.
 //!
 //! The life of a derivation: its inputs are done → their content ids yield its [`DrvId`] → the store has that id
-//! (cached), or a worker takes the derivation's lock, looks again, builds into a staging tree and passes it to the
-//! committer, which makes all finished outputs durable with one sync and publishes them. Only then do its users see it.
-//! Because ids identify content, the users of an input that was rebuilt to the same bytes stay cached.
+//! (cached), or a worker takes the derivation's lock, looks again, builds into a staging tree, or has a farm do it, and
+//! passes it to the committer, which makes all finished outputs durable with one sync and publishes them. Only then do
+//! its users see it. Because ids identify content, the users of an input that was rebuilt to the same bytes stay cached.
 
 mod check;
 mod origin;
@@ -32,6 +32,7 @@ use crate::engine::builders::{BuildError, Builder, Builders, Files};
 use crate::engine::cache::{Substituter, Trusted};
 use crate::engine::recipe::{Graph, GraphNode, NodeIndex};
 use crate::engine::registry::Deferred;
+use crate::engine::remote::Farms;
 use crate::engine::sandbox::Sandbox;
 use crate::engine::store::{Output, Session, StoreError};
 
@@ -56,6 +57,8 @@ pub struct BuildContext<'a> {
     pub caches: Option<&'a dyn Substituter>,
     /// Whose signatures count here, also for outputs that another cluster's build put into the store.
     pub trust: &'a [Trusted],
+    /// Farms that may build, and those whose outputs count here.
+    pub farms: &'a Farms,
 }
 
 #[derive(Debug, Clone, Copy, Default)]
@@ -94,6 +97,8 @@ pub struct Outcome {
     pub cached: Vec<String>,
     /// Derivations whose output came from a cache, in order of completion.
     pub substituted: Vec<String>,
+    /// Built derivations that a farm executed, and which.
+    pub executed: BTreeMap<String, String>,
     /// Derivations that failed, and why.
     pub failed: Vec<(String, Arc<ExecError>)>,
     /// Derivations that were not built because of a failure, sorted.

@@ -1,6 +1,6 @@
-//! The store as a source of outputs: what is there need not be built, if it was built here or signed by somebody whom this cluster
-//! trusts. What others built comes through
-//! [`crate::engine::cache::Substituter`], on a worker, and goes the same way into the store as what is built.
+//! The store as a source of outputs: what is there need not be built, if it was built here, or if this cluster trusts
+//! who signed or executed it. What others built comes through [`crate::engine::cache::Substituter`] and
+//! [`crate::engine::remote`], on a worker, and goes the same way into the store as what is built.
 
 use std::os::unix::fs::MetadataExt as _;
 
@@ -35,7 +35,9 @@ pub(super) fn find(
                 let secret =
                     fs::metadata(&path).map_err(|error| in_store(node)(error.into()))?.mode() & 0o077 == 0;
                 let mut trust = context.trust.iter();
-                if !trust.any(|trusted| trusted.vouches(signers, &node.name, secret)) {
+                if !trust.any(|trusted| trusted.vouches(signers, &node.name, secret))
+                    && !context.farms.vouches(signers, &node.name, secret)
+                {
                     continue;
                 }
             }

@@ -1,7 +1,7 @@
 //! The coordinator: decides what is next, passes it to workers, and processes their reports.
 
 use std::cmp::Reverse;
-use std::collections::BinaryHeap;
+use std::collections::{BTreeMap, BTreeSet, BinaryHeap};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
@@ -11,12 +11,13 @@ use rayon::ThreadPool;
 
 use super::output_source::Found;
 use super::resolve::{closure_id, derivation, outline};
-use super::work::{Task, WorkerReport, commit, work};
+use super::work::{Task, WorkerReport, commit, offer, work};
 use super::{BuildContext, Done, ExecError, Options, Outcome, in_build, in_store, output_source};
 use crate::base::digest::ObjectId;
 use crate::base::event::Event;
 use crate::engine::recipe::{NodeIndex, NodeMap};
-use crate::engine::store::{Realisation, Using};
+use crate::engine::remote::Slot;
+use crate::engine::store::{Output, Realisation, Using};
 
 /// Derivations in flight per running build: workers continue while the disk syncs.
 const PIPELINE: usize = 16;
@@ -92,8 +93,12 @@ struct Coordinator<'a> {
     height: NodeMap<u32>,
     /// All `Ready` derivations, the next on top.
     ready: BinaryHeap<(u32, Reverse<NodeIndex>)>,
-    /// Number of `Building` derivations.
+    /// Number of `Building` derivations, without those that farms build.
     running: usize,
+    /// `Building` derivations that farms build.
+    away: BTreeSet<NodeIndex>,
+    /// Derivations that a farm did not build.
+    declined: BTreeSet<NodeIndex>,
     outcome: Outcome,
 }
 
@@ -110,7 +115,8 @@ impl<'a> Coordinator<'a> {
             height[*at] = wanted.map(|user| height[*user] + 1).max().unwrap_or(0);
         }
         let (ready, outcome) = (BinaryHeap::new(), Outcome::default());
-        Self { context, states, users, height, ready, running: 0, outcome }
+        let (away, declined) = Default::default();
+        Self { context, states, users, height, ready, running: 0, away, declined, outcome }
     }
 
     fn announce(&self) {
@@ -238,6 +244,12 @@ impl<'a> Coordinator<'a> {
         std::thread::scope(|threads| {
             let committed = report.clone();
             threads.spawn(move || commit(context, &finished, &committed));
+            // Whoever waits for a farm takes no worker's place.
+            let send = |task: Task<'a>| {
+                let (to_commit, report) = (to_commit.clone(), report.clone());
+                let halt = &halt;
+                threads.spawn(move || work(context, task, options.building, halt, &to_commit, &report));
+            };
             match shared.or(own.as_ref()) {
                 Some(pool) => pool.in_place_scope(|scope| {
                     let start = |task: Task<'a>| {
@@ -246,13 +258,14 @@ impl<'a> Coordinator<'a> {
                         scope
                             .spawn(move |_| work(context, task, options.building, halt, &to_commit, &report));
                     };
-                    self.coordinate(options, &start, &halt, &report, &reports);
+                    self.coordinate(options, (&start, &send), &halt, &report, &reports);
                 }),
                 // Without threads, build one derivation after the other.
                 None => {
                     let start =
                         |task: Task<'a>| work(context, task, options.building, &halt, &to_commit, &report);
-                    self.coordinate(Options { jobs: 1, ..options }, &start, &halt, &report, &reports);
+                    let options = Options { jobs: 1, ..options };
+                    self.coordinate(options, (&start, &send), &halt, &report, &reports);
                 }
             }
             drop(to_commit); // the committer ends when the last worker drops its sender
@@ -271,7 +284,7 @@ impl<'a> Coordinator<'a> {
     fn coordinate(
         &mut self,
         options: Options,
-        start: &dyn Fn(Task<'a>),
+        (start, send): (&dyn Fn(Task<'a>), &dyn Fn(Task<'a>)),
         halt: &AtomicBool,
         report: &Sender<WorkerReport>,
         reports: &Receiver<WorkerReport>,
@@ -288,11 +301,19 @@ impl<'a> Coordinator<'a> {
                 let Some((_, Reverse(at))) = self.ready.pop() else { break };
                 if let Some(task) = self.task(at) {
                     self.states[at] = NodeState::Building;
-                    self.running += 1;
-                    start(task);
+                    match task.slot {
+                        Some(_) => {
+                            self.away.insert(at);
+                            send(task);
+                        }
+                        None => {
+                            self.running += 1;
+                            start(task);
+                        }
+                    }
                 }
             }
-            if self.running == 0 {
+            if self.running == 0 && self.away.is_empty() {
                 return;
             }
             match reports.recv_timeout(GLANCE) {
@@ -316,15 +337,44 @@ impl<'a> Coordinator<'a> {
             }
         };
         let inputs = node.inputs.iter();
-        let inputs = inputs
-            .filter_map(|(alias, edge)| Some((alias.clone(), self.output(edge.node)?.output.clone())))
-            .collect();
-        Some(Task { at, node, derivation, inputs })
+        let inputs =
+            inputs.filter_map(|(alias, edge)| Some((alias.clone(), self.output(edge.node)?.output.clone())));
+        let inputs = inputs.collect();
+        match self.slot(at, &inputs) {
+            Ok(slot) => Some(Task { at, node, derivation, inputs, slot }),
+            Err(error) => {
+                self.fail(at, error);
+                None
+            }
+        }
+    }
+
+    /// The farm that builds a derivation; none if it is built here.
+    fn slot(&self, at: NodeIndex, inputs: &BTreeMap<String, Output>) -> Result<Option<Slot<'a>>, ExecError> {
+        let farms = self.context.farms;
+        if farms.is_empty() || self.declined.contains(&at) {
+            return Ok(None);
+        }
+        let offer = offer(self.context, &self.context.graph.nodes()[at], inputs)?;
+        Ok(offer.and_then(|offer| farms.offer(offer)))
+    }
+
+    /// A derivation is in no worker's hands any more.
+    fn back(&mut self, at: NodeIndex) {
+        if !self.away.remove(&at) {
+            self.running = self.running.saturating_sub(1);
+        }
     }
 
     fn take(&mut self, told: WorkerReport, report: &Sender<WorkerReport>) {
-        if !matches!(told, WorkerReport::Busy { .. }) {
-            self.running = self.running.saturating_sub(1);
+        match &told {
+            WorkerReport::Busy { .. } => {}
+            WorkerReport::Dropped { at }
+            | WorkerReport::Declined { at }
+            | WorkerReport::Free { at }
+            | WorkerReport::Found { at, .. }
+            | WorkerReport::Published { at, .. }
+            | WorkerReport::Failed { at, .. } => self.back(*at),
         }
         match told {
             WorkerReport::Busy { at, drv } => {
@@ -336,13 +386,17 @@ impl<'a> Coordinator<'a> {
                     let _ = report.send(WorkerReport::Free { at });
                 });
             }
-            WorkerReport::Dropped => {}
+            WorkerReport::Dropped { .. } => {}
+            WorkerReport::Declined { at } => {
+                self.declined.insert(at);
+                self.enqueue(at);
+            }
             WorkerReport::Free { at } => self.enqueue(at),
             WorkerReport::Found { at, output } => {
                 let free = self.found(at, output);
                 self.resolve_or_fail(free);
             }
-            WorkerReport::Published { at, done, realisation, milliseconds, transferred } => {
+            WorkerReport::Published { at, done, realisation, milliseconds, transferred, executor } => {
                 let (name, object) = (self.name(at), done.output.object.to_string());
                 match transferred {
                     Some((cache, bytes)) => {
@@ -357,7 +411,10 @@ impl<'a> Coordinator<'a> {
                     }
                     None => {
                         self.outcome.built.push(name.clone());
-                        self.context.events.emit(Event::Built { name, object, milliseconds });
+                        self.outcome
+                            .executed
+                            .extend(executor.iter().map(|farm| (name.clone(), farm.clone())));
+                        self.context.events.emit(Event::Built { name, object, milliseconds, executor });
                     }
                 }
                 let free = self.done(at, done, &realisation);

@@ -14,10 +14,11 @@ use super::{BuildContext, Building, Done, ExecError, in_build, in_store};
 use crate::base::digest::DrvId;
 use crate::base::event::Event;
 use crate::base::time::rfc3339;
-use crate::engine::builders::{BuildError, InputTree, Job, Notes, Said, SandboxRunner};
+use crate::engine::builders::{BuildError, Builder, Grants, InputTree, Job, Notes, Said, SandboxRunner};
 use crate::engine::cache::{Secrecy, Substituted, Wanted};
 use crate::engine::drv::Derivation;
 use crate::engine::recipe::{GraphNode, NodeIndex};
+use crate::engine::remote::{Built, Offer, Request, Slot};
 use crate::engine::store::{
     DrvLock, ObjectName, Output, Realisation, Staged, Substitution, Trace, TraceInput,
 };
@@ -29,6 +30,8 @@ pub(super) struct Task<'a> {
     pub(super) derivation: Derivation<'a>,
     /// The outputs of its inputs, by alias.
     pub(super) inputs: BTreeMap<String, Output>,
+    /// The farm that builds it; none if it is built here.
+    pub(super) slot: Option<Slot<'a>>,
 }
 
 /// Reports from workers and the committer to the coordinator.
@@ -39,7 +42,13 @@ pub(super) enum WorkerReport {
         drv: DrvId,
     },
     /// Not started, because the build is ending.
-    Dropped,
+    Dropped {
+        at: NodeIndex,
+    },
+    /// The farm did not build it: it is built here.
+    Declined {
+        at: NodeIndex,
+    },
     /// No other process builds it any more: try again.
     Free {
         at: NodeIndex,
@@ -57,6 +66,8 @@ pub(super) enum WorkerReport {
         milliseconds: u64,
         /// The cache that it came from, and how many bytes that took; none if it was built.
         transferred: Option<(String, u64)>,
+        /// The farm that executed it.
+        executor: Option<String>,
     },
     Failed {
         at: NodeIndex,
@@ -91,7 +102,7 @@ pub(super) fn work(
 ) {
     let at = task.at;
     let outcome = if halt.load(Ordering::Relaxed) {
-        Ok(Some(WorkerReport::Dropped))
+        Ok(Some(WorkerReport::Dropped { at }))
     } else {
         attempt(context, task, building, commit)
     };
@@ -100,7 +111,7 @@ pub(super) fn work(
         Ok(None) => Ok(()),
         Ok(Some(told)) => report.send(told),
         Err(ExecError::Build { source, .. }) if matches!(*source, BuildError::Stopped) => {
-            report.send(WorkerReport::Dropped)
+            report.send(WorkerReport::Dropped { at })
         }
         Err(error) => report.send(WorkerReport::Failed { at, error }),
     };
@@ -112,7 +123,7 @@ fn attempt(
     building: Building,
     commit: &Sender<Finished>,
 ) -> Result<Option<WorkerReport>, ExecError> {
-    let Task { at, node, derivation, inputs } = task;
+    let Task { at, node, derivation, inputs, slot } = task;
     let drv = derivation.id();
     let Some(lock) = context.session.try_lock(drv).map_err(in_store(node))? else {
         return Ok(Some(WorkerReport::Busy { at, drv }));
@@ -139,13 +150,23 @@ fn attempt(
     }
     let builder = derivation.builder.to_string();
     context.events.emit(Event::Started { name: node.name.clone(), builder });
-    let (staged, Said { programs: note, warnings }) = stage(context, node, &inputs)?;
+    let built = match &slot {
+        Some(slot) => match execute(context, node, (drv, &derivation), &inputs, slot)? {
+            Some(built) => built,
+            None => return Ok(Some(WorkerReport::Declined { at })),
+        },
+        None => {
+            let (staged, Said { programs, warnings }) = stage(context, node, &inputs)?;
+            let (isolation, log) = programs.map(|note| (note.isolation.to_owned(), note.log)).unzip();
+            Built { staged, executor: None, isolation, log, warnings }
+        }
+    };
+    let Built { staged, executor, isolation, log, warnings } = built;
     for warning in warnings {
         context.events.emit(Event::Warning { text: format!("`{}`: {warning}", node.name) });
     }
-    let isolation = note.as_ref().map(|note| note.isolation.to_owned());
-    let trace = Trace { isolation, ..trace(node, &derivation, &inputs, start) };
-    let log = note.map(|note| note.log);
+    let executor = executor.map(|farm| farm.to_string());
+    let trace = Trace { isolation, executor, ..trace(node, &derivation, &inputs, start) };
     let (name, impure) = (node.name.clone(), node.impure);
     let finished = Finished { at, drv, name, staged, trace, log, impure, transferred: None, _lock: lock };
     let _ = commit.send(finished); // the committer lives as long as any sender
@@ -194,12 +215,21 @@ fn is_tainted(
     Ok(false)
 }
 
-/// Runs the builder into a staging tree. All jobs were checked before the first build.
-pub(super) fn stage(
-    context: BuildContext<'_>,
-    node: &GraphNode,
+/// A derivation with everything that its builder sees.
+struct Prepared<'a> {
+    builder: &'static dyn Builder,
+    job: Job<'a>,
+    /// Whether something secret goes in.
+    tainted: bool,
+    /// Whether all of the output is secret.
+    secret: bool,
+}
+
+fn prepare<'a>(
+    context: BuildContext<'a>,
+    node: &'a GraphNode,
     inputs: &BTreeMap<String, Output>,
-) -> Result<(Staged, Said), ExecError> {
+) -> Result<Prepared<'a>, ExecError> {
     let builder = context.builder_of(node)?;
     let mut trees = BTreeMap::new();
     for (alias, output) in inputs {
@@ -228,7 +258,46 @@ pub(super) fn stage(
             .then_some(SandboxRunner { sandbox: context.sandbox, cancel: context.cancel }),
         notes: Notes::default(),
     };
-    let secret = (tainted && !builder.declassifies(&job)) || builder.conceals(&job);
+    let secret = builder.hides(&job, tainted);
+    Ok(Prepared { builder, job, tainted, secret })
+}
+
+/// Has a farm build it; none if that did not work out.
+fn execute(
+    context: BuildContext<'_>,
+    node: &GraphNode,
+    (drv, derivation): (DrvId, &Derivation<'_>),
+    inputs: &BTreeMap<String, Output>,
+    slot: &Slot<'_>,
+) -> Result<Option<Built>, ExecError> {
+    let Prepared { builder, job, tainted, secret } = prepare(context, node, inputs)?;
+    let programs = builder.grants().programs;
+    let request = Request { name: &node.name, drv, derivation, job: &job, tainted, secret, programs };
+    Ok(slot.build(context.session, &request, context.events))
+}
+
+/// How a derivation may be built elsewhere; none if it needs more than its inputs.
+pub(super) fn offer<'n>(
+    context: BuildContext<'_>,
+    node: &'n GraphNode,
+    inputs: &BTreeMap<String, Output>,
+) -> Result<Option<Offer<'n>>, ExecError> {
+    let builder = context.builder_of(node)?;
+    let Grants { images, files, seed, programs: _ } = builder.grants();
+    if images || files || seed || node.impure {
+        return Ok(None);
+    }
+    let secret = builder.conceals(&outline(node)) || is_tainted(context, node, inputs)?;
+    Ok(Some(Offer { name: &node.name, costly: builder.is_costly(), secret }))
+}
+
+/// Runs the builder into a staging tree. All jobs were checked before the first build.
+pub(super) fn stage(
+    context: BuildContext<'_>,
+    node: &GraphNode,
+    inputs: &BTreeMap<String, Output>,
+) -> Result<(Staged, Said), ExecError> {
+    let Prepared { builder, job, secret, .. } = prepare(context, node, inputs)?;
     let tree = context.session.stage(secret).map_err(in_store(node))?;
     if let Err(error) = builder.build(&job, &tree) {
         context.session.abandon(tree);
@@ -237,12 +306,11 @@ pub(super) fn stage(
     Ok((context.session.finish(tree, &node.name).map_err(in_store(node))?, job.notes.take()))
 }
 
-fn trace(
+/// Where inputs came from, by alias.
+pub(super) fn trace_inputs(
     node: &GraphNode,
-    derivation: &Derivation<'_>,
     inputs: &BTreeMap<String, Output>,
-    start: Instant,
-) -> Trace {
+) -> BTreeMap<String, TraceInput> {
     let inputs = inputs.iter().filter_map(|(alias, output)| {
         let edge = node.inputs.get(alias)?;
         Some((
@@ -250,14 +318,24 @@ fn trace(
             TraceInput { from: edge.from.clone(), object: output.object, path: edge.path.clone() },
         ))
     });
+    inputs.collect()
+}
+
+fn trace(
+    node: &GraphNode,
+    derivation: &Derivation<'_>,
+    inputs: &BTreeMap<String, Output>,
+    start: Instant,
+) -> Trace {
     Trace {
         label: node.name.clone(),
-        inputs: inputs.collect(),
+        inputs: trace_inputs(node, inputs),
         identity: derivation.explain(),
         time: now(),
         milliseconds: start.elapsed().as_millis() as u64,
         isolation: None,
         substituted: None,
+        executor: None,
     }
 }
 
@@ -308,6 +386,7 @@ fn publish(context: BuildContext<'_>, one: Finished) -> Result<WorkerReport, Exe
         realisation,
         milliseconds: trace.milliseconds,
         transferred: trace.substituted.map(|from| from.cache).zip(transferred),
+        executor: trace.executor,
     })
 }
 

@@ -113,6 +113,11 @@ impl Isolation {
         }
     }
 
+    /// The isolation that traces and workers call so.
+    pub(crate) fn named(name: &str) -> Option<Self> {
+        [Self::User, Self::Root, Self::Bubblewrap].into_iter().find(|known| known.as_str() == name)
+    }
+
     /// How many entries of the image and the inputs can be made anew, to list them in another order: the kernel makes
     /// many files quickly, and bwrap has its arguments on one command line.
     fn most_reordered(self) -> u64 {
@@ -121,6 +126,11 @@ impl Isolation {
             Self::Bubblewrap => 2000,
         }
     }
+}
+
+/// The shared libraries that this process was started with, and which of them is its loader; none if it is static.
+pub(crate) fn own_libraries() -> Vec<(PathBuf, bool)> {
+    enter::loaded().into_iter().map(|enter::Object { path, is_loader }| (path, is_loader)).collect()
 }
 
 /// Runs programs. Used for a whole build: it remembers which isolation works on this machine.

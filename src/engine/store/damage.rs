@@ -58,6 +58,7 @@ fn make(session: &Session, drv: DrvId, name: &str, text: &str) -> Output {
         milliseconds: 1,
         isolation: Some("none".to_owned()),
         substituted: None,
+        executor: None,
     };
     session.keep_log(drv, "it said\nthis").unwrap();
     session.record(drv, &output, &trace).unwrap();

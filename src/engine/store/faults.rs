@@ -38,6 +38,7 @@ fn build(store: &Store, name: &str, cluster: &Path) -> Result<()> {
         milliseconds: 0,
         isolation: None,
         substituted: None,
+        executor: None,
     };
     session.record(drv(name), &output, &trace)?;
     session.keep_log(drv(name), "said nothing")?;

@@ -23,8 +23,8 @@ pub struct Output {
 pub struct Realisation {
     /// In the order in which they were recorded.
     pub outputs: Vec<Output>,
-    /// Outputs that were never built here, and the public keys that signed them. A store serves many clusters, and trust is a
-    /// cluster's own: a build relies on such an output only if it trusts one of these keys.
+    /// Outputs that were never built here, and who vouches for them: public keys that signed, and farms that executed. A store
+    /// serves many clusters, and trust is a cluster's own: a build relies on such an output only if it trusts one of these.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub signed: BTreeMap<ObjectId, BTreeSet<String>>,
 }
@@ -65,9 +65,18 @@ pub struct Trace {
     /// Where it came from, if it was not built here.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub substituted: Option<Substitution>,
+    /// The farm that executed it, if it was not this machine.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub executor: Option<String>,
 }
 
 impl Trace {
+    /// Who vouches for it, if it was not built here.
+    pub(crate) fn voucher(&self) -> Option<&str> {
+        let signer = self.substituted.as_ref().map(|from| from.key.as_str());
+        signer.or(self.executor.as_deref())
+    }
+
     /// The builder with its version.
     pub(crate) fn builder(&self) -> &str {
         match self.identity.0.get("builder") {
@@ -146,9 +155,9 @@ impl Store {
         traces.resize(found.outputs.len(), trace.clone());
         let known = found.outputs.iter().position(|known| known.object == output.object);
         let is_built_here = known.is_some() && !found.signed.contains_key(&output.object);
-        match &trace.substituted {
-            Some(Substitution { key, .. }) if !is_built_here => {
-                found.signed.entry(output.object).or_default().insert(key.clone());
+        match trace.voucher() {
+            Some(voucher) if !is_built_here => {
+                found.signed.entry(output.object).or_default().insert(voucher.to_owned());
             }
             Some(_) => {}
             None => {
@@ -159,7 +168,7 @@ impl Store {
             Some(at) => {
                 found.outputs[at] = output.clone();
                 if let Some(known) =
-                    traces.get_mut(at).filter(|_| !is_built_here || trace.substituted.is_none())
+                    traces.get_mut(at).filter(|_| !is_built_here || trace.voucher().is_none())
                 {
                     *known = trace.clone();
                 }

@@ -2,7 +2,8 @@
 //! from, never what they are: nothing here is part of an id.
 
 use super::Source;
-use super::cluster_file::CACHES;
+use super::builders::{GivenBuilder, given_builders};
+use super::cluster_file::{BUILDERS, CACHES};
 use super::fragment::Fragment;
 use super::given::Given;
 use super::spec::{Kind, Row, field};
@@ -13,6 +14,7 @@ use crate::engine::cache::{CacheUrl, Recipients, Trusted};
 /// The field table of the user's own configuration.
 pub(super) const FIELDS: &[Row] = &[
     field("caches", Kind::List(CACHES), "Registries and farms with outputs that others built and signed."),
+    field("builders", Kind::List(BUILDERS), "Farms that build, and are trusted with what they built."),
     field(
         "signingKey",
         Kind::Text(&syntax::TEXT),
@@ -37,6 +39,7 @@ pub(crate) struct GivenCache {
 #[derive(Debug, Clone, Default)]
 pub(crate) struct UserConfig {
     pub caches: Vec<GivenCache>,
+    pub builders: Vec<GivenBuilder>,
     pub signing_key: Option<String>,
 }
 
@@ -46,6 +49,7 @@ pub(crate) fn read_user_config(source: Source<'_>) -> Result<UserConfig, Problem
     let fragment = Fragment::read(source, FIELDS, &mut problems);
     problems.or(UserConfig {
         caches: given_caches(&fragment),
+        builders: given_builders(&fragment),
         signing_key: fragment.text("signingKey").map(str::to_owned),
     })
 }

@@ -79,6 +79,7 @@ pub(super) const FIELDS: &[Row] = &[
     field("rhcos", Kind::Map(RHCOS), "Where the operating system's images are: your own files, or a mirror of the release's."),
     field("checks", Kind::Map(CHECKS), "Which checks of `tinderbox check` are run."),
     field("caches", Kind::List(CACHES), "Registries and farms with outputs that others built and signed; part of no id."),
+    field("builders", Kind::List(BUILDERS), "Farms that build, and are trusted with what they built; part of no id."),
 ];
 
 /// Caches, here and in the user's own configuration.
@@ -109,6 +110,42 @@ pub(super) const CACHES: &[Row] = &[
         "ca",
         Kind::Text(&syntax::TEXT),
         "File with the registry's certificate authority, PEM, if `additionalTrustBundle` has it not; relative to this file.",
+    ),
+];
+
+/// Farms that build, here and in the user's own configuration.
+pub(super) const BUILDERS: &[Row] = &[
+    field(
+        "url",
+        Kind::Text(&syntax::FARM),
+        "The instance of a farm: `grpcs://farm.example.com/instance`. Without TLS (`grpc://`), the network is trusted too.",
+    )
+    .required(),
+    field(
+        "scope",
+        Kind::Texts(&syntax::TEXT),
+        "Derivations and folders (`mco`, `render`) that are built there, and nothing else; by default all that run programs.",
+    ),
+    field(
+        "secrets",
+        Kind::Bool,
+        "Whether the farm may see secrets, and build what is made from them; by default not, and that is built here.",
+    ),
+    field("jobs", Kind::Int { min: 1, max: 1000 }, "Derivations at the same time; by default 8."),
+    field(
+        "platform",
+        Kind::Document("a map of platform properties, such as `{OSFamily: linux}`"),
+        "Properties that workers must have, in the farm's own words. They run this very program: the same architecture.",
+    ),
+    field(
+        "authFile",
+        Kind::Text(&syntax::TEXT),
+        "File with credentials for the farm, as `podman login` writes it; relative to this file.",
+    ),
+    field(
+        "ca",
+        Kind::Text(&syntax::TEXT),
+        "File with the farm's certificate authority, PEM, besides the system's; relative to this file.",
     ),
 ];
 

@@ -6,7 +6,7 @@
 //! |---|---|---|---|
 //! | fragments | `Fragment` | one file by its field table: values parsed and typed, unknown fields, lines | `spec`, `syntax`, `words`, `given`, `fragment`, `install_config`, `platform`, `cluster_file`, `schema` |
 //! | inputs | `Inputs` | both files merged, network defaults, old names | `files`, `pull_secret`, `inputs`, `rules`, `checks`, `external`, `machines`, `node_network` |
-//! | cluster | [`Cluster`] | what Rust code asks about, and everything that follows from it | `model`, `caches`, `derived`, `release` |
+//! | cluster | [`Cluster`] | what Rust code asks about, and everything that follows from it | `model`, `caches`, `builders`, `derived`, `release` |
 //!
 //! Recipes see the result as [`Fields`](crate::engine::fields::Fields): a tree of leaves, each with the lines that set
 //! it (`projection`). All problems of both files are reported at once.
@@ -14,6 +14,7 @@
 //! A field is declared once: to add one, add a row to its table. Recipes, messages, `affects` and the JSON schema
 //! follow. Only fields that Rust code uses also need a field in [`Cluster`].
 
+mod builders;
 mod caches;
 mod checks;
 mod cluster_file;
@@ -42,6 +43,7 @@ mod syntax;
 mod tests;
 mod words;
 
+pub(crate) use builders::GivenBuilder;
 pub(crate) use caches::{GivenCache, UserConfig, read_user_config};
 pub(crate) use checks::CHECKS;
 pub(crate) use init::{

@@ -10,6 +10,7 @@ use std::sync::Arc;
 
 use ipnet::IpNet;
 
+use super::builders::{GivenBuilder, given_builders};
 use super::caches::{GivenCache, given_caches};
 use super::files::{File, Files};
 use super::given::Given;
@@ -60,6 +61,7 @@ pub(crate) struct Cluster {
     pub rhcos: Rhcos,
     pub disabled_checks: Vec<String>,
     pub caches: Vec<GivenCache>,
+    pub builders: Vec<GivenBuilder>,
     /// The parsed files.
     pub(super) files: Arc<Files>,
 }
@@ -182,6 +184,7 @@ impl Cluster {
             },
             disabled_checks: cluster.given.all("checks.disabled"),
             caches: given_caches(cluster),
+            builders: given_builders(cluster),
             files: files.clone(),
         })
     }

@@ -102,6 +102,11 @@ pub(super) const CACHE: Syntax =
         text_if(text.parse::<CacheUrl>().is_ok(), text)
     })
     .pattern("^(oci://[^/ ]+/[a-z0-9._/-]+|grpcs?://[^/ ]+(/[A-Za-z0-9._/-]+)?)$");
+/// What builds: an instance of a farm.
+pub(super) const FARM: Syntax = syntax("a farm", "grpcs://farm.example.com/instance", |text| {
+    text_if(text.parse::<CacheUrl>().is_ok_and(|url| url.is_farm()), text)
+})
+.pattern("^grpcs?://[^/ ]+(/[A-Za-z0-9._/-]+)?$");
 /// The public half of a signing key.
 pub(super) const PUBLIC_KEY: Syntax =
     syntax("a public key", "ed25519:11qYAYKxCrfVS/7TyWQHOg7hcvPapiMlrwIaaPcHURo=", |text| {

@@ -24,13 +24,13 @@ pub(crate) const SIGNING_KEY: &str = "signing.key";
 pub(crate) enum Network {
     #[default]
     All,
-    /// Registries of images, but no cache.
+    /// Registries of images, but no cache and no farm.
     NoCaches,
     Nothing,
 }
 
 /// The user's configuration directory of tinderbox, and the configuration in it.
-fn user_config(env: Env<'_>) -> Result<(PathBuf, UserConfig)> {
+pub(super) fn user_config(env: Env<'_>) -> Result<(PathBuf, UserConfig)> {
     let Some(directory) = env.config else { return Ok(Default::default()) };
     let path = directory.join(USER_CONFIG);
     let Some(text) = fs::optional(fs::read_text(&path))? else {

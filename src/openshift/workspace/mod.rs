@@ -15,6 +15,7 @@
 //! seed           cluster.seed and cluster.seed.age
 //! given          what decides a build and is in no file
 //! caches         caches of outputs, and the key that signs for them
+//! farms          farms that build
 //! materials      what a closure has from outside, by digest
 //! store          the store that a directory builds into
 //! targets        the derivations that a name on the command line selects
@@ -29,6 +30,7 @@ mod caches;
 mod directory;
 mod error;
 mod exposed;
+mod farms;
 mod fetch;
 mod given;
 mod locate;
@@ -61,6 +63,7 @@ use crate::engine::exec::{self, BuildContext, BuildPlan, Options, Outcome};
 use crate::engine::fields::{Field, Fields, Origins, Projected};
 use crate::engine::recipe::{self, Graph, Names, NodeIndex};
 use crate::engine::registry::{Deferred, Opened, ProxySettings};
+use crate::engine::remote::Farms;
 use crate::engine::sandbox::Sandbox;
 use crate::engine::store::{Roots, Session, Store, StoreError};
 use crate::openshift::builders::{self, validate};
@@ -181,6 +184,8 @@ pub(crate) struct Workspace {
     caches: Vec<OciCache>,
     /// Whose signatures count.
     trust: Vec<Trusted>,
+    /// Who may build besides this machine.
+    farms: Farms,
 }
 
 impl std::fmt::Debug for Workspace {
@@ -260,6 +265,7 @@ impl Workspace {
         let rhcos = lock.rhcos.clone();
         let sandbox = Sandbox::default().interpreting(env.executable.map(Path::to_owned));
         let (caches, trust) = caches::substituters(env, directory.path(), &cluster)?;
+        let farms = farms::farms(env, directory.path(), &cluster)?;
         Ok(Self {
             directory,
             cluster,
@@ -274,6 +280,7 @@ impl Workspace {
             sandbox,
             caches,
             trust,
+            farms,
         })
     }
 
@@ -365,6 +372,7 @@ impl Workspace {
             sandbox: &self.sandbox,
             caches: (!self.caches.is_empty()).then_some(&self.caches),
             trust: &self.trust,
+            farms: &self.farms,
         }
     }
 

@@ -1,5 +1,5 @@
 //! A farm of the tests' own, for what no server that can be installed here has: BLAKE3, compressed blobs, tight limits,
-//! metadata that gets lost, and content that rots.
+//! metadata that gets lost, and content that rots. What it executes is in `executor`.
 
 use std::collections::BTreeMap;
 use std::io::Read as _;
@@ -9,14 +9,18 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use bazel_remote_apis::build::bazel::remote::execution::v2 as re;
 use bazel_remote_apis::google::bytestream as bs;
 use bazel_remote_apis::google::bytestream::byte_stream_server::{ByteStream, ByteStreamServer};
+use bazel_remote_apis::google::longrunning::operations_server::OperationsServer;
 use bazel_remote_apis::google::rpc;
 use futures_util::{Stream, StreamExt as _, stream};
 use re::action_cache_server::{ActionCache, ActionCacheServer};
 use re::capabilities_server::{Capabilities, CapabilitiesServer};
 use re::content_addressable_storage_server::{ContentAddressableStorage, ContentAddressableStorageServer};
+use re::execution_server::ExecutionServer;
 use sha2::Digest as _;
 use tonic::transport::server::{Server, TcpIncoming};
 use tonic::{Code, Request, Response, Status, Streaming};
+
+use super::executor::{Finished, Manners};
 
 type Answer<T> = Result<Response<T>, Status>;
 type Streamed<T> = Pin<Box<dyn Stream<Item = Result<T, Status>> + Send>>;
@@ -30,6 +34,9 @@ pub(super) struct Traits {
     pub(super) batch: i64,
     pub(super) drops_metadata: bool,
     pub(super) read_only: bool,
+    pub(super) executes: bool,
+    /// Whether trees may have links to absolute paths.
+    pub(super) links: bool,
 }
 
 #[derive(Debug, Default)]
@@ -40,6 +47,12 @@ pub(super) struct Content {
     pub(super) streams: Streams,
     /// Requests by name.
     pub(super) requests: BTreeMap<&'static str, usize>,
+    pub(super) manners: Manners,
+    /// Actions that were executed.
+    pub(super) executed: Vec<re::Action>,
+    /// The result of the first.
+    pub(super) first: Option<re::ActionResult>,
+    pub(super) operations: Finished,
 }
 
 /// What a stream of a blob is.
@@ -70,9 +83,11 @@ impl Drop for Farm {
 }
 
 #[derive(Clone)]
-struct Service {
+pub(super) struct Service {
     traits: Traits,
     content: Arc<Mutex<Content>>,
+    /// Large files of input trees.
+    pub(super) kept: Arc<tempfile::TempDir>,
 }
 
 const INSTANCE: &str = "some/instance";
@@ -81,7 +96,8 @@ impl Farm {
     pub(super) fn start(traits: Traits) -> Self {
         let runtime =
             tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
-        let service = Service { traits, content: Arc::default() };
+        let kept = Arc::new(tempfile::tempdir().unwrap());
+        let service = Service { traits, content: Arc::default(), kept };
         let _in_runtime = runtime.enter();
         let incoming = TcpIncoming::bind("127.0.0.1:0".parse().unwrap()).unwrap();
         let address = incoming.local_addr().unwrap();
@@ -89,6 +105,8 @@ impl Farm {
             .add_service(CapabilitiesServer::new(service.clone()))
             .add_service(ContentAddressableStorageServer::new(service.clone()))
             .add_service(ActionCacheServer::new(service.clone()))
+            .add_service(ExecutionServer::new(service.clone()))
+            .add_service(OperationsServer::new(service.clone()))
             .add_service(ByteStreamServer::new(service.clone()));
         runtime.spawn(server.serve_with_incoming(incoming));
         drop(_in_runtime);
@@ -101,12 +119,12 @@ impl Farm {
 }
 
 impl Service {
-    fn content(&self) -> MutexGuard<'_, Content> {
+    pub(super) fn content(&self) -> MutexGuard<'_, Content> {
         self.content.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Counts a request, which must be for this instance and name the digest function where that matters.
-    fn asked(
+    pub(super) fn asked(
         &self,
         what: &'static str,
         instance: &str,
@@ -129,11 +147,16 @@ impl Service {
         if self.traits.blake3 { Value::Blake3.into() } else { Value::Sha256.into() }
     }
 
-    fn hash(&self, bytes: &[u8]) -> String {
+    pub(super) fn hash(&self, bytes: &[u8]) -> String {
         match self.traits.blake3 {
             true => blake3::hash(bytes).to_hex().to_string(),
             false => data_encoding::HEXLOWER.encode(&sha2::Sha256::digest(bytes)),
         }
+    }
+
+    fn links(&self) -> re::symlink_absolute_path_strategy::Value {
+        use re::symlink_absolute_path_strategy::Value;
+        if self.traits.links { Value::Allowed } else { Value::Disallowed }
     }
 
     fn limit(&self) -> usize {
@@ -179,9 +202,19 @@ impl Capabilities for Service {
             }),
             max_batch_total_size_bytes: self.traits.batch,
             supported_compressors: zstd.into_iter().collect(),
+            symlink_absolute_path_strategy: self.links().into(),
             ..Default::default()
         };
-        Ok(Response::new(re::ServerCapabilities { cache_capabilities: Some(cache), ..Default::default() }))
+        let execution = re::ExecutionCapabilities {
+            digest_function: self.function(),
+            exec_enabled: self.traits.executes,
+            ..Default::default()
+        };
+        Ok(Response::new(re::ServerCapabilities {
+            cache_capabilities: Some(cache),
+            execution_capabilities: Some(execution),
+            ..Default::default()
+        }))
     }
 }
 

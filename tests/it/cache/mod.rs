@@ -1,5 +1,7 @@
 //! Caches: signed outputs on a registry. What needs a real one is in `host`.
 
+mod execution;
+mod executor;
 mod failures;
 mod farm;
 mod farms;

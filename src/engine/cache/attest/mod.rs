@@ -43,6 +43,8 @@ pub(crate) struct Part {
     pub(crate) time: String,
     /// The key of who built it, if that was somebody else.
     pub(crate) signer: Option<String>,
+    /// The farm that executed it, if it was not this machine.
+    pub(crate) executor: Option<String>,
 }
 
 /// Something from outside that went in, or that the result names, by its digest.

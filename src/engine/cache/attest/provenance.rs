@@ -13,17 +13,21 @@ const BUILD_TYPE: &str = "urn:tinderbox:closure:v1";
 
 pub(super) fn document(subject: &Subject, index: &Index, key: &SigningKey) -> Value {
     let (own, others): (Vec<&Part>, Vec<&Part>) =
-        subject.parts.iter().partition(|part| part.signer.is_none());
+        subject.parts.iter().partition(|part| part.signer.is_none() && part.executor.is_none());
     let (started, finished) = times(subject);
     let read = subject.materials.iter().filter(|material| material.read).map(|material| {
         json!({"name": material.name, "uri": material.place, "digest": {"sha256": material.sha256}})
     });
     let taken = others.iter().map(|part| {
+        let voucher = match &part.executor {
+            Some(farm) => json!({"executedBy": farm}),
+            None => json!({"signedBy": part.signer}),
+        };
         json!({
             "name": part.name,
             "uri": format!("urn:tinderbox:object:{}", part.object),
             "digest": {"tinderboxObject": part.object.to_string()},
-            "annotations": {"signedBy": part.signer},
+            "annotations": voucher,
         })
     });
     let dependencies: Vec<Value> = read.chain(taken).collect();

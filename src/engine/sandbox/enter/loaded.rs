@@ -26,8 +26,17 @@ pub(in crate::engine::sandbox) fn loaded() -> Vec<Object> {
     let loader = unsafe { libc::getauxval(libc::AT_BASE) };
     let path = |name: &CString| PathBuf::from(OsStr::from_bytes(name.to_bytes()));
     // The executable has no name here, and the kernel's objects have no path.
-    let files = found.iter().filter(|(name, _)| name.to_bytes().starts_with(b"/"));
-    files.map(|(name, at)| Object { path: path(name), is_loader: *at == loader }).collect()
+    let files = found.iter().filter(|(name, _)| name.to_bytes().contains(&b'/'));
+    // A loader that was started as a program, with this executable as its argument, is not in the auxiliary vector.
+    let is_loader = |name: &CString, at: u64| match loader {
+        0 => leaf(name).starts_with(b"ld"),
+        loader => at == loader,
+    };
+    files.map(|(name, at)| Object { path: path(name), is_loader: is_loader(name, *at) }).collect()
+}
+
+fn leaf(name: &CString) -> &[u8] {
+    name.to_bytes().rsplit(|byte| *byte == b'/').next().unwrap_or_default()
 }
 
 unsafe extern "C" fn note(object: *mut libc::dl_phdr_info, _: usize, found: *mut c_void) -> c_int {

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use tempfile::TempDir;
 
 use super::super::suite::{self, COUNT, Peer, TARGET, build, objects, pusher, taker};
-use crate::harness::{left_out, names, tree};
+use crate::harness::{Workspace, left_out, list, names, tree, tried};
 use crate::registry::bad::pull_secret;
 use crate::registry::host::Registry;
 
@@ -139,4 +139,88 @@ fn a_farm_that_dies_is_no_hindrance() {
     let (report, said) = build(&to, &[TARGET]);
     assert_eq!(objects(&report), objects(&expected));
     assert_eq!(said.matches("warning: cache").count(), 1, "{said}");
+}
+
+/// buildbox executes in a sandbox of its own, whose root is the input tree: nothing but this program and what it brings along.
+fn buildbox() -> Option<Server> {
+    let Some(run) = find("buildbox-run") else {
+        left_out("a farm that builds", "buildbox-run, which .ci/python-parts brings");
+        return None;
+    };
+    Server::start("buildbox-casd", |program, dir, port| {
+        let mut command = Command::new(program);
+        command.arg("--bind").arg(format!("127.0.0.1:{port}"));
+        command.arg("--buildbox-run").arg(&run).arg(dir.join("casd"));
+        command
+    })
+}
+
+/// Every folder of derivations that a build of the example has.
+fn folders(report: &serde_json::Value) -> Vec<String> {
+    let all: std::collections::BTreeSet<String> =
+        names(&report["built"]).iter().map(|name| name.split('/').next().unwrap().to_owned()).collect();
+    all.into_iter().collect()
+}
+
+/// The ids of everything in a store. What two derivations have in common is called as the first of them.
+fn stored(workspace: &Workspace) -> std::collections::BTreeSet<String> {
+    list(&workspace.store).iter().map(|name| name.split('-').next().unwrap().to_owned()).collect()
+}
+
+/// The whole example: everything that needs nothing but its inputs is built by buildbox, with the same ids; first what is public, then
+/// what is secret too, programs included. These run in our sandbox within buildbox's, which lets nobody but root be root.
+#[test]
+fn buildbox_builds_the_example() {
+    let Some(server) = buildbox() else { return };
+    let local = Workspace::example();
+    let expected = build(&local, &[]).0;
+    let scope = folders(&expected).join(", ");
+    let mut counts = Vec::new();
+    for (secrets, least) in [(false, 60), (true, 110)] {
+        let here = Workspace::example();
+        let config = format!(
+            "builders:\n- {{url: '{}', scope: [{scope}], jobs: 200, secrets: {secrets}, platform: {{unixUID: 1000, unixGID: 1000}}}}\n",
+            server.url
+        );
+        super::super::write_own(&here, "config.yaml", &config);
+        let (report, said) = build(&here, &[]);
+        assert!(!said.contains("warning: farm"), "{said}");
+        let (known, found) = (stored(&local), stored(&here));
+        assert_eq!(found.difference(&known).collect::<Vec<_>>(), Vec::<&String>::new(), "secrets: {secrets}");
+        assert_eq!(objects(&report), objects(&expected), "{said}");
+        let executed: Vec<&str> =
+            report["executed"].as_object().unwrap().keys().map(String::as_str).collect();
+        assert!(executed.len() >= least, "{executed:?}");
+        assert_eq!(executed.contains(&"mco/rendered"), secrets);
+        assert!(!executed.iter().any(|name| ["key", "identity"].contains(&name.split('/').next().unwrap())));
+        here.assert_sound();
+        counts.push(executed.len());
+    }
+    let all = names(&expected["built"]).len();
+    tried(&format!(
+        "farms: {counts:?} of {all} derivations of the example built by buildbox, with equal ids"
+    ));
+}
+
+/// Killed while it builds: the rest is built here.
+#[test]
+fn a_builder_that_dies_is_no_hindrance() {
+    let Some(mut server) = buildbox() else { return };
+    let expected = build(&super::super::suite::workspace(), &[TARGET]).0;
+    let here = super::super::suite::workspace();
+    let config = format!("builders: [{{url: '{}', scope: [demo]}}]\n", server.url);
+    super::super::write_own(&here, "config.yaml", &config);
+    let report = build(&here, &["demo/small"]).0;
+    assert_eq!(report["executed"]["demo/small"], server.url.as_str(), "{report}");
+    let running = here
+        .command(&["build", "--json", TARGET])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    server.child.kill().unwrap();
+    server.child.wait().unwrap();
+    let output = running.wait_with_output().unwrap();
+    let report: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(objects(&report), objects(&expected), "{}", String::from_utf8_lossy(&output.stderr));
 }
