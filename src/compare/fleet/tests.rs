@@ -12,7 +12,7 @@ fn diff(from: &str, to: &str, place: &Place) -> Diff {
     let text = |text: &str| ShownValue::Text(text.to_owned());
     let change = Change {
         place: vec![PlaceStep { into: StepKind::File, name: "a.yaml".to_owned() }],
-        kind: ChangeKind::Field,
+        kind: ChangeKind::Data,
         edit: Edit::Changed { old: text(from), new: text(to) },
         tone: None,
         note: None,
