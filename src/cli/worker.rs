@@ -18,7 +18,7 @@ use crate::openshift::workspace::Env;
 pub(super) struct Args {}
 
 impl Documented for Args {
-    const DOCUMENTS: &'static [Document] = &[Document::of::<serde_json::Value>()];
+    const DOCUMENTS: &'static [Document] = &[];
 }
 
 impl Args {
