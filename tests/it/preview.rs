@@ -95,7 +95,6 @@ fn bad_components_say_what_is_wrong() {
     insta::assert_snapshot!(ws.run(&["-q", "diff", "--component", "machine-config-operator"]), @"
     [stderr]
     error: invalid value 'machine-config-operator' for '--component <NAME=REF>': it must be NAME=REF, such as machine-config-operator=./root
-
     For more information, try '--help'.
     [exit 2]
     ");
