@@ -95,7 +95,7 @@ impl Farm {
         let taken = self.busy.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |busy| {
             (busy < self.settings.jobs).then_some(busy + 1)
         });
-        taken.is_ok().then_some(Slot(self))
+        taken.is_ok().then(|| Slot(self))
     }
 
     fn build(&self, session: &Session, request: &Request<'_>, events: &dyn Events) -> Option<Built> {
