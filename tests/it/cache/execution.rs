@@ -114,30 +114,35 @@ fn whatever_a_farm_speaks() {
 /// A program of an image, with links and a secret: in the sandbox of the worker, as it would be here.
 #[test]
 fn programs_run_in_the_sandbox_of_a_worker() {
-    const RENDERED: &str = "mco/rendered";
+    // The render that clusters share runs programs; filling in a cluster's values runs none, and is secret.
+    const TARGETS: [&str; 2] = ["mco/rendered", "mco/shared"];
     let known = Workspace::example().prebuilt();
-    let expected = build(&known, &[RENDERED]).0;
+    let expected = build(&known, &TARGETS).0;
     let secret = std::fs::read_to_string(known.dir.join("install-config.yaml")).unwrap();
     let secret = secret.split("\"auth\":\"").nth(1).and_then(|rest| rest.split('"').next()).unwrap();
     for (links, secrets) in [(false, false), (false, true), (true, true)] {
         let farm = Farm::start(Traits { links, ..EXECUTES });
         let here = Workspace::example();
         configure(&here, &farm.url, &format!("  secrets: {secrets}\n"));
-        let (report, said) = build(&here, &[RENDERED]);
+        let (report, said) = build(&here, &TARGETS);
         assert!(!said.contains("warning: farm"), "{said}");
         assert_eq!(objects(&report), objects(&expected), "{said}");
-        // Without a scope, only what runs programs; and what is secret only where that may be seen.
-        // What clusters share is public.
-        let there: &[&str] = if secrets { &[RENDERED, "mco/shared"] } else { &["mco/shared"] };
+        // Without a scope, only what may run programs; and what is secret only where that may be seen.
+        let there = if secrets { &TARGETS[..] } else { &TARGETS[1..] };
         assert_eq!(executed(&report), there, "{report}");
         let knows = farm.content().blobs.values().any(|blob| {
             blob.len() < 1 << 20 && blob.windows(secret.len()).any(|part| part == secret.as_bytes())
         });
         assert_eq!(knows, secrets);
-        let trace = report["targets"][0]["drv"].as_str().unwrap();
-        let trace = here.store.join(".tinderbox/realisations").join(trace);
-        let trace = std::fs::read_to_string(trace).unwrap();
-        assert_eq!(trace.contains(&format!("\"executor\":\"{}\"", farm.url)), secrets, "{trace}");
+        for (target, isolated) in TARGETS.into_iter().zip([false, true]) {
+            let all = report["targets"].as_array().unwrap();
+            let found = all.iter().find(|one| one["name"] == target).unwrap();
+            let trace = here.store.join(".tinderbox/realisations").join(found["drv"].as_str().unwrap());
+            let trace = std::fs::read_to_string(trace).unwrap();
+            let executor = format!("\"executor\":\"{}\"", farm.url);
+            assert_eq!(trace.contains(&executor), there.contains(&target), "{trace}");
+            assert_eq!(trace.contains("\"isolation\":\""), isolated, "{trace}");
+        }
         here.assert_sound();
     }
 }
