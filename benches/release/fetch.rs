@@ -12,6 +12,7 @@ use tinderbox::internals::fields::{Field, Fields};
 use tinderbox::internals::hint::Place as Source;
 use tinderbox::internals::recipe::{self, Graph, Sources};
 use tinderbox::internals::registry::{Cached, Deferred, ImageName, Images, Opened, Sha256};
+use tinderbox::internals::remote::Farms;
 use tinderbox::internals::sandbox::Sandbox;
 use tinderbox::internals::store::{Session, Store};
 use tinderbox::internals::value::Value;

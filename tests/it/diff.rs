@@ -81,7 +81,7 @@ fn an_edit_is_told_once_with_its_cause() {
     ws.edit("cluster.yaml", "ip: 192.168.126.110", "ip: 192.168.126.120");
     insta::assert_snapshot!(ws.run(&["-q", "diff", "result", "cluster"]), @r#"
     result → cluster
-    artifacts: 7 changed, 185 the same
+    artifacts: 7 changed, 188 the same
     running nodes
       worker-0: re-install (/etc/NetworkManager/system-connections/tinderbox.nmconnection)
     causes
@@ -204,7 +204,7 @@ fn the_page_of_a_release() {
     let ws = Workspace::example().prebuilt();
     insta::assert_snapshot!(ws.run(&["-q", "diff", "--release", "demo:4.18", "demo:4.19", "--summary"]), @r#"
     demo:4.18 (4.18.0-demo) → demo:4.19 (4.19.0-demo)
-    artifacts: 51 changed, 3 added, 141 the same
+    artifacts: 54 changed, 3 added, 141 the same
     running nodes
       master-0, master-1, master-2, worker-0, worker-1: reboot (/etc/crio/crio.conf.d/00-default, /etc/kubernetes/kubelet.conf, /etc/kubernetes/manifests/criometricsproxy.yaml and 8 more)
         units: kubelet-cleanup.service, kubelet.service, machine-config-daemon-pull.service, nodeip-configuration.service

@@ -96,7 +96,8 @@ fn what_cannot_be_shared_is_rendered_for_the_cluster() {
     let domain = "own/machineconfig-99-mine.yaml` names the cluster's domain";
     let private =
         "own/machineconfig-99-mine.yaml` has something that looks like a secret, or that only root may read";
-    let cases: [(&str, &dyn Fn(&Workspace)); 8] = [
+    type Edit<'a> = &'a dyn Fn(&Workspace);
+    let cases: [(&str, Edit<'_>); 8] = [
         (domain, &of_file("data:,https://api-int.ocp4.example.com:6443%0A", 420)),
         // https://console.apps.ocp4.example.com
         (domain, &of_file("data:;base64,aHR0cHM6Ly9jb25zb2xlLmFwcHMub2NwNC5leGFtcGxlLmNvbQ==", 420)),

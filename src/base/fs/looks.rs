@@ -200,7 +200,8 @@ mod tests {
 
     #[test]
     fn every_answer_counts() {
-        let edits: [(&str, fn(&Path)); 8] = [
+        type Edit = fn(&Path);
+        let edits: [(&str, Edit); 8] = [
             ("same size, same times", |dir| {
                 let path = dir.join("folder/file");
                 let before = fs::metadata(&path).unwrap().modified().unwrap();

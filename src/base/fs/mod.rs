@@ -105,6 +105,7 @@ pub(crate) fn read_up_to(path: &Path, most: u64) -> Result<Vec<u8>> {
     looks::noted(Question::Content, path, read_at_most(path, most), say_bytes)
 }
 
+#[expect(clippy::ptr_arg, reason = "the type that the readers return")]
 fn say_bytes(bytes: &Vec<u8>, hasher: &mut blake3::Hasher) {
     hasher.update(bytes);
 }
@@ -511,9 +512,9 @@ pub(crate) fn stamp(found: &rustix::fs::Stat) -> [u8; 64] {
         u64::from(found.st_mode),
         found.st_size as u64,
         found.st_mtime as u64,
-        found.st_mtime_nsec as u64,
+        found.st_mtime_nsec,
         found.st_ctime as u64,
-        found.st_ctime_nsec as u64,
+        found.st_ctime_nsec,
     ];
     let mut bytes = [0; 64];
     for (at, number) in bytes.chunks_mut(8).zip(numbers) {

@@ -195,11 +195,15 @@ pub(super) fn impact(
     if !other.is_empty() {
         effects.entry(Effect::Reboot).or_default().extend(other);
     }
-    if let Some((effect, because)) = effects.pop_last() {
+    let is_in_pool = before.values().any(|(_, entry)| is_pools(entry));
+    if before.contains_key(BOOTKUBE) && !is_in_pool {
+        let mut because: Vec<String> = effects.into_values().flatten().collect();
+        because.sort_unstable();
         impact.because = because;
-        let is_in_pool = before.values().any(|(_, entry)| is_pools(entry));
-        let is_bootstrap = before.contains_key(BOOTKUBE) && !is_in_pool;
-        impact.effect = whole.then_some(if is_bootstrap { Effect::FirstBoot } else { effect });
+        impact.effect = whole.then_some(Effect::FirstBoot);
+    } else if let Some((effect, because)) = effects.pop_last() {
+        impact.because = because;
+        impact.effect = whole.then_some(effect);
     }
     Ok((!impact.because.is_empty()).then_some(impact))
 }

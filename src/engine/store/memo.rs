@@ -174,7 +174,8 @@ mod tests {
 
     #[test]
     fn whatever_a_lookup_would_notice_changes_the_evidence() {
-        let edits: [(&str, fn(&Store, &Roots, &Held)); 7] = [
+        type Edit = fn(&Store, &Roots, &Held);
+        let edits: [(&str, Edit); 7] = [
             ("an object is gone", |store, _, held| {
                 fs::remove_all(&store.root().join(format!("{}-one", held.object))).unwrap();
             }),

@@ -240,7 +240,6 @@ fn mistakes_are_named() {
     [stderr]
     error: invalid value 'vmdk' for '--fetch [<IMAGE>]'
       [possible values: iso, qcow2, pxe, all]
-
     For more information, try '--help'.
     [exit 2]
     ");

@@ -170,7 +170,7 @@ fn an_interaction_makes_only_what_is_looked_at() {
         let elements = browser.eval("document.querySelectorAll('*').length").as_u64().unwrap();
         assert!(elements < 3000, "{name}: {elements}");
     }
-    println!("milliseconds until all was laid out: {times_of:?}");
+    eprintln!("milliseconds until all was laid out: {times_of:?}");
     browser.assert_quiet();
 }
 
