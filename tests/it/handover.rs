@@ -190,6 +190,9 @@ fn an_annotation_of_a_recipe_issues_nothing_anew() {
     infra/worker-1
     mco/master
     mco/rendered
+    mco/rendered-inputs
+    mco/shared
+    mco/shared-inputs
     mco/worker
     ");
 }
