@@ -276,7 +276,7 @@ fn a_report_is_a_file_a_document_or_a_page() {
     assert_eq!(haproxy["object"], ws.json(&["show", "infra/haproxy"])["object"]);
     assert_eq!((haproxy["state"].as_str(), haproxy["secret"].as_bool()), (Some("built"), Some(false)));
     assert_eq!(of("key/admin")["secret"], true);
-    assert!(of("mco/rendered")["isolation"].is_string(), "{}", of("mco/rendered"));
+    assert!(of("mco/shared")["isolation"].is_string(), "{}", of("mco/shared"));
     assert_eq!(report["expiry"]["certificates"], ws.json(&["expiry"])["certificates"]);
     let nodes: Vec<&str> =
         report["nodes"].as_array().unwrap().iter().map(|node| node["node"].as_str().unwrap()).collect();

@@ -154,6 +154,9 @@ fn patches_apply_in_the_order_of_their_names() {
       patch/20-two → patch/30-three → patched
     what follows
       mco/inputs
+      mco/shared-inputs
+      mco/shared
+      mco/rendered-inputs
       mco/rendered
       mco/master
       mco/worker
@@ -207,6 +210,9 @@ fn patches_apply_in_the_order_of_their_names() {
       node-tuning/inputs
       patched
       mco/inputs
+      mco/shared-inputs
+      mco/shared
+      mco/rendered-inputs
       mco/rendered
       mco/master
       mco/worker
@@ -338,6 +344,9 @@ fn a_secret_stays_one() {
       node-tuning/inputs
       patched
       mco/inputs
+      mco/shared-inputs
+      mco/shared
+      mco/rendered-inputs
       mco/rendered
       mco/master
       mco/worker

@@ -168,9 +168,7 @@ fn the_examples_picture() {
     insta::assert_snapshot!(ws.run(&["graph", "--trust", "ignition"]), @r"
     [stderr]
     error: the argument '--trust' cannot be used with '[TARGETS]...'
-
-    Usage: tinderbox graph --trust --store <DIR> [TARGETS]...
-
+    Usage: tinderbox graph --trust [TARGETS]...
     For more information, try '--help'.
     [exit 2]
     ");

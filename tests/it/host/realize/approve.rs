@@ -363,7 +363,6 @@ fn two_keys_for_one_node_are_left_to_the_user() {
     insta::assert_snapshot!(text(&["master-0", "--key", "ab"]), @r"
     [stderr]
     error: invalid value 'ab' for '--key <FINGERPRINT>': it has 16 to 64 hexadecimal digits
-
     For more information, try '--help'.
     [exit 2]
     ");
