@@ -168,7 +168,7 @@ fn a_component_of_a_registry_brings_its_pull_spec(ws: &Workspace, registry: &Reg
     assert_eq!(output.status.code(), Some(1), "{}", ws.text(&output));
     let found: Value = serde_json::from_slice(&output.stdout).unwrap();
     let artifacts = found["artifacts"].as_array().unwrap().iter().map(|one| one["name"].as_str().unwrap());
-    assert_eq!(artifacts.collect::<Vec<_>>(), ["mco/rendered", "release/images"], "{found}");
+    assert_eq!(artifacts.collect::<Vec<_>>(), ["release/images", "mco/rendered"], "{found}");
     let text = found.to_string();
     assert!(text.contains(own.trim()) && text.contains(&other), "{text}");
     assert_eq!(found["causes"][0]["kind"], "component", "{found}");
