@@ -466,8 +466,7 @@ fn objects() -> Vec<Single> {
     ]
 }
 
-#[test]
-fn each_change_of_an_object_is_found() {
+fn object_changes() {
     let booted = Booted::new();
     found_one_by_one(&booted, &objects());
 }
@@ -499,8 +498,7 @@ fn found_one_by_one(booted: &Booted, all: &[Single]) {
     }
 }
 
-#[test]
-fn each_change_of_a_certificate_is_found_and_no_secret_is_shown() {
+fn certificate_changes() {
     let booted = Booted::new();
     let secret = |namespace: &str, name: &str| in_namespace(namespace, "secrets", name);
     let signer = || secret(SIGNERS, "loadbalancer-serving-signer");
@@ -612,8 +610,7 @@ fn each_change_of_a_certificate_is_found_and_no_secret_is_shown() {
     }
 }
 
-#[test]
-fn each_change_of_a_node_or_its_release_is_found() {
+fn node_and_release_changes() {
     let booted = Booted::new();
     let names: BTreeMap<&str, String> = ["master", "worker"]
         .map(|pool| {
@@ -807,4 +804,22 @@ fn an_api_that_cannot_be_used_is_trouble() {
     let text = String::from_utf8(output.stderr).unwrap();
     assert_eq!(output.status.code(), Some(2), "{text}");
     assert!(text.contains("is not trusted"), "{text}");
+}
+
+/// Every change by itself, with a comparison of its own.
+mod host {
+    #[test]
+    fn each_change_of_an_object_is_found() {
+        super::object_changes();
+    }
+
+    #[test]
+    fn each_change_of_a_certificate_is_found_and_no_secret_is_shown() {
+        super::certificate_changes();
+    }
+
+    #[test]
+    fn each_change_of_a_node_or_its_release_is_found() {
+        super::node_and_release_changes();
+    }
 }
